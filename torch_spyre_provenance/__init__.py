@@ -1,0 +1,1 @@
+"""Source-to-kernel provenance, built into the compile."""

@@ -1,0 +1,1 @@
+"""The Spyre front ends that recording can build on."""

@@ -1,0 +1,1 @@
+"""The `spyre` device on host memory, from Python alone."""

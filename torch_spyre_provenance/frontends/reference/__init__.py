@@ -1,0 +1,1 @@
+"""A small Spyre front end of our own, on registered extension points only."""

@@ -1,0 +1,46 @@
+"""Frozen values: what a bundle holds. No input, no output, no torch."""
+
+from .bundle import SCHEMA_VERSION, Bundle, CompileInfo, RunFacts
+from .fx import FX_FIELDS, Field, FromNode, FxGraph, FxNode, ModuleCall, SourceFn
+from .handle import DebugHandle, ProvenanceTransform, handle_id
+from .health import Observation
+from .ir import IR_FIELDS, IrGraph, IrOp
+from .kernel import Dim, Kernel, KernelFiles, Op, OpArg, SdscFile
+from .location import Frame, SourceLoc, Stack, parse_stack_trace
+from .stage import CacheState, CompileKind, Evidence, Presence, Stage
+
+__all__ = [
+    "FX_FIELDS",
+    "IR_FIELDS",
+    "SCHEMA_VERSION",
+    "Bundle",
+    "CacheState",
+    "CompileInfo",
+    "CompileKind",
+    "DebugHandle",
+    "Dim",
+    "Evidence",
+    "Field",
+    "Frame",
+    "FromNode",
+    "FxGraph",
+    "FxNode",
+    "IrGraph",
+    "IrOp",
+    "Kernel",
+    "KernelFiles",
+    "ModuleCall",
+    "Observation",
+    "Op",
+    "OpArg",
+    "Presence",
+    "ProvenanceTransform",
+    "RunFacts",
+    "SdscFile",
+    "SourceFn",
+    "SourceLoc",
+    "Stack",
+    "Stage",
+    "handle_id",
+    "parse_stack_trace",
+]

@@ -1,0 +1,127 @@
+"""The record of one compile."""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+from .fx import FxGraph
+from .health import Observation
+from .ir import IrGraph
+from .kernel import Kernel, KernelFiles, Op
+from .location import Stack
+from .stage import CacheState, CompileKind, Stage
+
+SCHEMA_VERSION = 1
+"""Version of the bundle's format.
+
+1: six stages, attribution by rule, run facts apart (first release).
+"""
+
+
+@frozen(kw_only=True)
+class CompileInfo:
+    """What was compiled.
+
+    Attributes:
+        graph: AOTAutograd's name of the graph, ``0_inference``.
+        kind: Inference, forward or backward.
+        front_end: ``reference``, ``torch-spyre`` or ``torch-spyre-cardless``; None where
+            the graph has no Spyre tensor.
+        devices: The graph's device types, sorted.
+        error: The compile's own failure, as one line; None where it succeeded.
+    """
+
+    graph: str
+    kind: CompileKind
+    front_end: str | None
+    devices: tuple[str, ...] = ()
+    error: str | None = None
+
+
+@frozen(kw_only=True)
+class RunFacts:
+    """What differs between two runs of the same compile.
+
+    Attributes:
+        name: Name of the bundle's directory.
+        compile_id: Dynamo's compile id in this process, ``0/0``, or None.
+        cache: Whether the generated code came from a cache.
+        time: UTC, ISO 8601.
+        host: Host name.
+        pid: Process id.
+        rank: Distributed rank, or None.
+        versions: Pairs of package name and version, sorted.
+        module: Path of the generated Python module, or None.
+        files: The directory of each kernel that has one.
+        observations: The points that were observed in this run and not with the compile.
+    """
+
+    name: str
+    compile_id: str | None
+    cache: CacheState
+    time: str
+    host: str
+    pid: int
+    rank: int | None = None
+    versions: tuple[tuple[str, str], ...] = ()
+    module: str | None = None
+    files: tuple[KernelFiles, ...] = ()
+    observations: tuple[Observation, ...] = ()
+
+
+@frozen(kw_only=True)
+class Bundle:
+    """Everything recorded of one compile.
+
+    A stage that is None was not recorded; `observations` says why.
+
+    Attributes:
+        compile: What was compiled.
+        stacks: The distinct stack traces, which nodes name by index.
+        fx_pre_grad: Dynamo's graph.
+        fx_post_grad: The graph that is lowered.
+        loop_ir_pre: LoopLevelIR before the front end's passes.
+        loop_ir_post: LoopLevelIR after them.
+        kernels: The device kernels, in the order of their definition.
+        op_spec_fields: Every declared field of the front end's `OpSpec`, in order.
+        observations: The points that were observed while compiling.
+        run: What belongs to this run alone.
+        schema_version: Version of the format.
+    """
+
+    compile: CompileInfo
+    stacks: tuple[Stack, ...] = ()
+    fx_pre_grad: FxGraph | None = None
+    fx_post_grad: FxGraph | None = None
+    loop_ir_pre: IrGraph | None = None
+    loop_ir_post: IrGraph | None = None
+    kernels: tuple[Kernel, ...] | None = None
+    op_spec_fields: tuple[str, ...] = ()
+    observations: tuple[Observation, ...] = ()
+    run: RunFacts
+    schema_version: int = SCHEMA_VERSION
+
+    @property
+    def all_observations(self) -> tuple[Observation, ...]:
+        """Return the observations of the compile, then those of this run."""
+        return self.observations + self.run.observations
+
+    @property
+    def ops(self) -> tuple[tuple[Kernel, Op], ...]:
+        """Return every device op beside its kernel, in execution order."""
+        return tuple((kernel, op) for kernel in self.kernels or () for op in kernel.ops)
+
+    def counts(self) -> dict[Stage, int]:
+        """Return the number of nodes, operations, ops or files of each stage."""
+        return {
+            Stage.FX_PRE_GRAD: _size(self.fx_pre_grad and self.fx_pre_grad.nodes),
+            Stage.FX_POST_GRAD: _size(self.fx_post_grad and self.fx_post_grad.nodes),
+            Stage.LOOP_IR_PRE: _size(self.loop_ir_pre and self.loop_ir_pre.ops),
+            Stage.LOOP_IR_POST: _size(self.loop_ir_post and self.loop_ir_post.ops),
+            Stage.OP_SPEC: len(self.ops),
+            Stage.SUPER_DSC: sum(len(files.sdsc) for files in self.run.files),
+        }
+
+
+def _size(items: tuple[object, ...] | None) -> int:
+    return len(items) if items else 0

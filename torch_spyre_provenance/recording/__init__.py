@@ -1,0 +1,1 @@
+"""Observing a compile through Inductor's own extension points."""

@@ -1,0 +1,1 @@
+"""Bundles on disk: the one JSON border, and the one writer."""
