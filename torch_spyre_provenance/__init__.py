@@ -1,1 +1,54 @@
-"""Source-to-kernel provenance, built into the compile."""
+"""Source-to-kernel provenance, built into the compile.
+
+    with torch_spyre_provenance.record(out="audit") as recording:
+        torch.compile(model)(inputs)
+    recording.bundles[0].path  # the bundle's directory
+
+Importing this package imports neither torch nor anything else of weight.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .errors import BundleFormatError, ProvenanceError
+
+if TYPE_CHECKING:
+    from .activation import disable, enable, record
+    from .model import Bundle
+    from .store import read_bundle as load
+
+__all__ = [
+    "Bundle",
+    "BundleFormatError",
+    "ProvenanceError",
+    "disable",
+    "enable",
+    "load",
+    "record",
+]
+
+_LAZY = {
+    "Bundle": ("model", "Bundle"),
+    "disable": ("activation", "disable"),
+    "enable": ("activation", "enable"),
+    "load": ("store", "read_bundle"),
+    "record": ("activation", "record"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name on its first use."""
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    module, attribute = _LAZY[name]
+    value = getattr(import_module(f"{__name__}.{module}"), attribute)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """Return the public names."""
+    return list(__all__)

@@ -5,11 +5,31 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import torch
 from attrs import field, frozen
 from torch._inductor.custom_graph_pass import CustomGraphModulePass
 
 DEVICE = "spyre"
 """The device type of every front end."""
+
+
+class PassSequence(CustomGraphModulePass):
+    """Several passes over one graph as one pass; the Nones among them are left out.
+
+    Its uuid is theirs, in order.
+    """
+
+    def __init__(self, *passes: CustomGraphModulePass | None) -> None:
+        self.passes = tuple(each for each in passes if each is not None)
+
+    def __call__(self, gm: torch.fx.GraphModule) -> None:
+        """Run the passes in order."""
+        for each in self.passes:
+            each(gm)
+
+    def uuid(self) -> Any:
+        """Return the uuids of all passes."""
+        return tuple(each.uuid() for each in self.passes)
 
 
 @frozen(kw_only=True)
@@ -49,6 +69,11 @@ class FrontEnd:
     lowering_pass: CustomGraphModulePass | None = None
     unavailable: Mapping[str, str] = field(factory=dict)
     versions: tuple[tuple[str, str], ...] = ()
+
+    def plain_pass(self) -> PassSequence | None:
+        """Return the device's own post-grad pass for a compile without a recording."""
+        sequence = PassSequence(self.fx_pass, self.lowering_pass)
+        return sequence if sequence.passes else None
 
 
 Loader = Callable[[], FrontEnd]

@@ -113,15 +113,13 @@ class Bundle:
 
     def counts(self) -> dict[Stage, int]:
         """Return the number of nodes, operations, ops or files of each stage."""
+        pre_grad, post_grad = self.fx_pre_grad, self.fx_post_grad
+        ir_pre, ir_post = self.loop_ir_pre, self.loop_ir_post
         return {
-            Stage.FX_PRE_GRAD: _size(self.fx_pre_grad and self.fx_pre_grad.nodes),
-            Stage.FX_POST_GRAD: _size(self.fx_post_grad and self.fx_post_grad.nodes),
-            Stage.LOOP_IR_PRE: _size(self.loop_ir_pre and self.loop_ir_pre.ops),
-            Stage.LOOP_IR_POST: _size(self.loop_ir_post and self.loop_ir_post.ops),
+            Stage.FX_PRE_GRAD: len(pre_grad.nodes) if pre_grad else 0,
+            Stage.FX_POST_GRAD: len(post_grad.nodes) if post_grad else 0,
+            Stage.LOOP_IR_PRE: len(ir_pre.ops) if ir_pre else 0,
+            Stage.LOOP_IR_POST: len(ir_post.ops) if ir_post else 0,
             Stage.OP_SPEC: len(self.ops),
             Stage.SUPER_DSC: sum(len(files.sdsc) for files in self.run.files),
         }
-
-
-def _size(items: tuple[object, ...] | None) -> int:
-    return len(items) if items else 0

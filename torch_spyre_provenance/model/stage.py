@@ -16,12 +16,12 @@ class Stage(StrEnum):
     SUPER_DSC = "super_dsc"
 
     @property
-    def title(self) -> str:
+    def label(self) -> str:
         """Return the stage's name as people write it."""
-        return _TITLES[self]
+        return _LABELS[self]
 
 
-_TITLES = {
+_LABELS = {
     Stage.FX_PRE_GRAD: "FX pre-grad",
     Stage.FX_POST_GRAD: "FX post-grad",
     Stage.LOOP_IR_PRE: "LoopLevelIR pre-pass",

@@ -1,0 +1,265 @@
+"""Reading FX graphs."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import torch
+from attrs import define, field
+from torch.utils._ordered_set import OrderedSet
+
+from ..model import (
+    FX_FIELDS,
+    Field,
+    FromNode,
+    FxGraph,
+    FxNode,
+    ModuleCall,
+    Presence,
+    SourceFn,
+    Stack,
+    parse_stack_trace,
+)
+
+COMPUTE = frozenset({"call_function", "call_module", "call_method"})
+"""The node kinds that compute something."""
+
+_PATH_PARTS = re.compile(r"[^.\[\]'\"]+")
+
+MAX_HISTORY = 64
+"""Most steps of one `from_node` history that are kept, nearest first."""
+
+
+@define
+class StackTable:
+    """The distinct stack traces of one compile, each parsed once.
+
+    Attributes:
+        stacks: The parsed traces, in the order of their first use.
+    """
+
+    stacks: list[Stack] = field(factory=list, init=False)
+    _index_of_text: dict[str, int | None] = field(factory=dict, init=False)
+    _index_of_stack: dict[Stack, int] = field(factory=dict, init=False)
+
+    def index(self, text: str) -> int | None:
+        """Return the index of a trace, or None for text without a frame."""
+        if text not in self._index_of_text:
+            stack = parse_stack_trace(text)
+            self._index_of_text[text] = self._intern(stack) if stack else None
+        return self._index_of_text[text]
+
+    def adopt(self, other: StackTable) -> None:
+        """Begin with the traces of another table, so that its indices stay good."""
+        self.stacks[:0] = other.stacks
+        self._index_of_text.update(other._index_of_text)
+        self._index_of_stack.update(other._index_of_stack)
+
+    def _intern(self, stack: Stack) -> int:
+        index = self._index_of_stack.setdefault(stack, len(self.stacks))
+        if index == len(self.stacks):
+            self.stacks.append(stack)
+        return index
+
+
+@define
+class FieldTable:
+    """Findings, shared between the objects that have the same ones."""
+
+    _known: dict[tuple[str, Presence, str | None], Field] = field(
+        factory=dict, init=False
+    )
+
+    def finding(self, name: str, presence: Presence, kind: str | None = None) -> Field:
+        """Return the shared finding with these three parts."""
+        key = (name, presence, kind)
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = Field(name=name, presence=presence, type=kind)
+        return known
+
+    def of_value(self, name: str, value: object) -> Field:
+        """Return the finding for a slot that exists and holds `value`."""
+        if value is None:
+            return self.finding(name, Presence.EMPTY)
+        presence = Presence.POPULATED if is_populated(value) else Presence.EMPTY
+        return self.finding(name, presence, type(value).__name__)
+
+
+def is_populated(value: object) -> bool:
+    """Return whether a value is content: not None and no empty text or container."""
+    if value is None:
+        return False
+    if isinstance(value, str | bytes | list | tuple | dict | set | frozenset):
+        return len(value) > 0
+    return len(value) > 0 if isinstance(value, OrderedSet) else True
+
+
+@define
+class FxReader:
+    """Turns FX graphs into records, in one walk each.
+
+    Attributes:
+        stacks: Where stack traces go.
+        fields: Where findings come from.
+    """
+
+    stacks: StackTable
+    fields: FieldTable
+    _absent: tuple[Field, ...] = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._absent = tuple(
+            self.fields.finding(name, Presence.ABSENT) for name in FX_FIELDS
+        )
+
+    def graph(self, graph: torch.fx.Graph) -> FxGraph:
+        """Return the record of a graph: its compute nodes, inputs and outputs."""
+        nodes: list[FxNode] = []
+        placeholders: list[str] = []
+        outputs: tuple[str, ...] = ()
+        for node in graph.nodes:
+            if node.op in COMPUTE:
+                nodes.append(self.node(node))
+            elif node.op == "placeholder":
+                placeholders.append(node.name)
+            elif node.op == "output":
+                outputs = tuple(source.name for source in node.all_input_nodes)
+        return FxGraph(
+            nodes=tuple(nodes), placeholders=tuple(placeholders), outputs=outputs
+        )
+
+    def node(self, node: torch.fx.Node) -> FxNode:
+        """Return the record of one node."""
+        meta = node.meta
+        trace = meta.get("stack_trace")
+        aten = meta.get("original_aten")
+        return FxNode(
+            name=node.name,
+            op=node.op,
+            target=target_text(node.target),
+            inputs=tuple(source.name for source in node.all_input_nodes),
+            fields=self._findings(meta),
+            meta_keys=tuple(sorted(meta)),
+            stack=self.stacks.index(trace) if isinstance(trace, str) else None,
+            modules=tuple(_module_calls(meta.get("nn_module_stack"))),
+            source_fns=tuple(_source_fns(meta.get("source_fn_stack"))),
+            original_aten=None if aten is None else target_text(aten),
+            from_nodes=tuple(_history(meta.get("from_node"))),
+        )
+
+    def _findings(self, meta: dict[str, Any]) -> tuple[Field, ...]:
+        return tuple(
+            self.fields.of_value(name, meta[name]) if name in meta else absent
+            for name, absent in zip(FX_FIELDS, self._absent, strict=True)
+        )
+
+
+def target_text(target: object) -> str:
+    """Return a node's target as text without memory addresses.
+
+    An ATen overload is ``aten.mm.default``; a function is ``module.name``.
+    """
+    if isinstance(target, str):
+        return target
+    if isinstance(target, torch._ops.OpOverload | torch._ops.OpOverloadPacket):
+        return str(target)
+    name = getattr(target, "__qualname__", None) or getattr(target, "__name__", None)
+    if name is None:
+        return type(target).__name__
+    module = getattr(target, "__module__", None)
+    return f"{module}.{name}" if module else str(name)
+
+
+def uses_device(graph: torch.fx.Graph, device: str) -> bool:
+    """Return whether any value of a graph lives on a device of this type."""
+    return any(
+        tensor.device.type == device
+        for node in graph.nodes
+        for tensor in _tensors(node.meta.get("example_value", node.meta.get("val")))
+    )
+
+
+def source_digest(graph: torch.fx.Graph) -> str:
+    """Return a digest of where a graph's nodes come from: traces and module paths.
+
+    It tells graphs apart that compute the same from different lines.
+    """
+    digest = hashlib.blake2b(digest_size=16)
+    for node in graph.nodes:
+        meta = node.meta
+        paths = ",".join(call.path for call in _module_calls(meta.get("nn_module_stack")))
+        row = f"{node.name}\0{meta.get('stack_trace', '')}\0{paths}\0"
+        digest.update(row.encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
+
+
+def _tensors(value: object) -> Iterator[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _tensors(item)
+
+
+def _module_calls(stack: object) -> Iterator[ModuleCall]:
+    if not isinstance(stack, dict):
+        return
+    for path, kind in stack.values():
+        name = kind if isinstance(kind, str) else _class_name(kind)
+        yield ModuleCall(path=module_path(str(path)), type=name)
+
+
+def _class_name(kind: object) -> str:
+    module = getattr(kind, "__module__", "")
+    name = getattr(kind, "__qualname__", type(kind).__qualname__)
+    return f"{module}.{name}" if module else str(name)
+
+
+def module_path(text: str) -> str:
+    """Return a module's path from the root, of any form that Dynamo gives it.
+
+    ``L['self']._modules['layers']._modules['0']``, ``L['self'].layers[0]`` and
+    ``layers.0`` all become ``layers.0``, and the root itself "". A module that is not
+    under the compiled module's own ``self`` keeps its variable's name.
+    """
+    parts = _PATH_PARTS.findall(text)
+    if parts and parts[0] in ("L", "G"):
+        parts = parts[2:] if parts[1:2] == ["self"] else parts[1:]
+    return ".".join(part for part in parts if part != "_modules")
+
+
+def _source_fns(stack: object) -> Iterator[SourceFn]:
+    if isinstance(stack, list | tuple):
+        for entry in stack:
+            name, target = entry[0], entry[1]
+            yield SourceFn(name=str(name), target=target_text(target))
+
+
+def _history(sources: object) -> Iterator[FromNode]:
+    for count, (source, depth) in enumerate(_walk(sources, 0)):
+        if count == MAX_HISTORY:
+            return
+        yield FromNode(
+            name=source.name,
+            target=_bounded(source.target),
+            pass_name=source.pass_name,
+            action="+".join(action.value for action in source.action),
+            depth=depth,
+        )
+
+
+def _walk(sources: object, depth: int) -> Iterator[tuple[Any, int]]:
+    level: list[Any] = list(sources) if isinstance(sources, Iterable) else []
+    while level and depth < MAX_HISTORY:
+        yield from ((source, depth) for source in level)
+        level = [parent for source in level for parent in source.from_node]
+        depth += 1
+
+
+def _bounded(text: str) -> str:
+    """Return a target's text; Dynamo's own prints of functions hold an address."""
+    return text.split(" at 0x", 1)[0]

@@ -1,0 +1,87 @@
+"""Installing a recording: what is registered for it, and taken back after it."""
+
+from __future__ import annotations
+
+import sys
+import threading
+
+from torch._dynamo.callback import callback_handler
+from torch._inductor import config
+from torch._inductor.codegen.common import register_backend_for_device
+
+from ..frontends.contract import DEVICE, FrontEnd
+from . import compat
+from .current import current_session, set_current
+from .passes import PRE_GRAD_PASS, device_pass
+from .scheduling import provenance_scheduling
+from .session import Session
+from .wrapper import provenance_wrapper
+
+_lock = threading.RLock()
+
+
+def install(session: Session) -> None:
+    """Make a recording the active one, in the place of any other.
+
+    Nothing of torch or of the front end is replaced: the device's registration, two
+    options of Inductor's config module and Dynamo's callback lists are all that changes.
+    """
+    with _lock:
+        uninstall()
+        if session.front_end is not None:
+            _register_recording(session.front_end)
+        _set_options()
+        callback_handler.register_start_callback(_set_options)
+        callback_handler.register_end_callback(_compile_ended)
+        set_current(session)
+
+
+def uninstall() -> None:
+    """End the active recording, if there is one: back to the plain registration."""
+    with _lock:
+        session = current_session()
+        if session is None:
+            return
+        set_current(None)
+        callback_handler.remove_start_callback(_set_options)
+        callback_handler.remove_end_callback(_compile_ended)
+        option = compat.without_pass(config.pre_grad_custom_pass, PRE_GRAD_PASS)
+        config.load_config({"pre_grad_custom_pass": option})
+        if session.front_end is not None:
+            register_plain(session.front_end)
+
+
+def register_plain(front_end: FrontEnd) -> None:
+    """Register a front end for its device without any recording."""
+    register_backend_for_device(
+        DEVICE,
+        front_end.scheduling,
+        front_end.wrapper,
+        device_custom_pass=front_end.plain_pass(),
+        device_custom_config=front_end.config,
+    )
+
+
+def _register_recording(front_end: FrontEnd) -> None:
+    register_backend_for_device(
+        DEVICE,
+        provenance_scheduling(front_end.scheduling),
+        provenance_wrapper(front_end.wrapper),
+        device_custom_pass=device_pass(front_end),
+        device_custom_config=front_end.config,
+    )
+
+
+def _set_options(_: object = None) -> None:
+    """Set the options as a compile starts: torch ≥ 2.13 keeps them for each thread."""
+    option = compat.with_pass(config.pre_grad_custom_pass, PRE_GRAD_PASS)
+    config.load_config(
+        {"pre_grad_custom_pass": option, **compat.run_pre_grad_passes_early()}
+    )
+
+
+def _compile_ended(_: object) -> None:
+    """Publish what a compile that broke off had recorded."""
+    session = current_session()
+    if session is not None:
+        session.abandon(sys.exc_info()[1])

@@ -1,0 +1,85 @@
+"""Reading LoopLevelIR."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+from attrs import define
+from torch._inductor.ir import ExternKernel
+
+from ..model import IR_FIELDS, Field, FxNode, IrGraph, IrOp, Presence
+from .fx import FieldTable, FxReader
+
+_MISSING = object()
+
+
+@define
+class IrReader:
+    """Turns the operations of a graph into records, in one walk.
+
+    Attributes:
+        fx: Reader of the FX nodes that only an origin names.
+        fields: Where findings come from.
+    """
+
+    fx: FxReader
+    fields: FieldTable
+
+    def graph(self, operations: Iterable[Any], known: frozenset[str]) -> IrGraph:
+        """Return the record of a graph's operations.
+
+        Args:
+            operations: `GraphLowering.operations`.
+            known: Names of the FX nodes that the post-grad record holds.
+        """
+        ops: list[IrOp] = []
+        later: dict[str, FxNode] = {}
+        for operation in operations:
+            ops.append(self.operation(operation))
+            for node in _origin_nodes(operation):
+                if node.name not in known and node.name not in later:
+                    later[node.name] = self.fx.node(node)
+        return IrGraph(ops=tuple(ops), nodes=tuple(later.values()))
+
+    def operation(self, operation: Any) -> IrOp:
+        """Return the record of one operation; nothing of it is changed."""
+        origin_node = getattr(operation, "origin_node", None)
+        return IrOp(
+            name=operation.get_operation_name(),
+            buffer=buffer_name(operation),
+            type=type(operation).__name__,
+            origins=tuple(sorted(node.name for node in _origin_nodes(operation))),
+            origin_node=None if origin_node is None else origin_node.name,
+            fields=tuple(self._finding(operation, name) for name in IR_FIELDS),
+            attributes=tuple(sorted(k for k in vars(operation) if k[0] != "_")),
+            reads=tuple(sorted(operation.get_read_names())),
+            kernel=_extern_name(operation),
+        )
+
+    def _finding(self, operation: Any, name: str) -> Field:
+        value = getattr(operation, name, _MISSING)
+        if value is _MISSING:
+            return self.fields.finding(name, Presence.ABSENT)
+        if callable(value):
+            value = value()
+        return self.fields.of_value(name, value)
+
+
+def buffer_name(operation: Any) -> str | None:
+    """Return the name of the buffer that an operation writes, or None."""
+    name = getattr(operation, "name", None)
+    return name if isinstance(name, str) else None
+
+
+def _origin_nodes(operation: Any) -> Iterable[torch.fx.Node]:
+    return getattr(operation, "origins", None) or ()
+
+
+def _extern_name(operation: Any) -> str | None:
+    if not isinstance(operation, ExternKernel):
+        return None
+    target = getattr(operation, "op_overload", None)
+    name = getattr(operation, "python_kernel_name", None)
+    return str(target or name or type(operation).__name__)

@@ -1,0 +1,57 @@
+"""The observation points: where the compile is observed, and for which stage."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from ..model import Stage
+
+
+class Point(StrEnum):
+    """One place at which the recorder is called during a compile.
+
+    The value is the point's name in bundles and reports.
+    """
+
+    PRE_GRAD = "pre_grad_graph"
+    POST_GRAD = "post_grad_graph"
+    LOOP_IR_PRE = "wrapper_create"
+    LOOP_IR_POST = "scheduling_init"
+    KERNEL = "define_kernel"
+    SDSC = "async_compile_sdsc"
+    FILES = "kernel_files"
+    EMBED = "wrapper_generate"
+    LOAD = "module_load"
+    PUBLISH = "publish"
+
+    @property
+    def stage(self) -> Stage | None:
+        """Return the stage that the point records, or None."""
+        return _STAGES.get(self)
+
+
+_STAGES = {
+    Point.PRE_GRAD: Stage.FX_PRE_GRAD,
+    Point.POST_GRAD: Stage.FX_POST_GRAD,
+    Point.LOOP_IR_PRE: Stage.LOOP_IR_PRE,
+    Point.LOOP_IR_POST: Stage.LOOP_IR_POST,
+    Point.KERNEL: Stage.OP_SPEC,
+    Point.SDSC: Stage.SUPER_DSC,
+    Point.FILES: Stage.SUPER_DSC,
+}
+
+COMPILE_POINTS = (
+    Point.PRE_GRAD,
+    Point.POST_GRAD,
+    Point.LOOP_IR_PRE,
+    Point.LOOP_IR_POST,
+    Point.KERNEL,
+)
+"""Points that run while code is generated; a cache hit carries their counts along."""
+
+RUN_POINTS = (Point.SDSC, Point.FILES)
+"""Points that run when the generated module is loaded, on a cache hit too."""
+
+OWN_POINTS = (Point.EMBED, Point.LOAD, Point.PUBLISH)
+"""The recorder's own steps. A bundle cannot hold the count of its own writing, so
+these are kept with the recording and not with a compile."""

@@ -1,0 +1,151 @@
+"""What a generated module runs when it is loaded, from a cache too.
+
+Nothing here runs when a compiled kernel is called.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from attrs import define, evolve, field
+
+from ..model import Bundle, CacheState, KernelFiles
+from ..store import codec
+from . import run_facts
+from .builder import EMPTY_RUN, CompileBuilder
+from .current import current_session
+from .files import read_kernel_files
+from .guard import Guard
+from .points import RUN_POINTS, Point
+from .session import Session
+
+
+def recorded(async_compile: Any) -> Any:
+    """Return an `async_compile` that notes the kernels' directories.
+
+    Args:
+        async_compile: The front end's, as the module's header made it.
+
+    Returns:
+        One of a subclass, or the same where this process does not record.
+    """
+    session = current_session()
+    if session is None:
+        return _Silent(async_compile)
+    loading = provenance_async_compile(type(async_compile))()
+    loading.load = ModuleLoad(session=session, guard=Guard(strict=session.strict))
+    return loading
+
+
+class _Silent:
+    """Stands for `async_compile` where a recorded module runs without a recorder.
+
+    Attribute access goes through, so that it compiles kernels as before.
+    """
+
+    def __init__(self, async_compile: Any) -> None:
+        self._async_compile = async_compile
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._async_compile, name)
+
+    def provenance(self, text: str) -> None:
+        """Ignore the record."""
+
+
+@define(eq=False)
+class ModuleLoad:
+    """One load of a generated module.
+
+    Attributes:
+        session: The recording.
+        guard: Counts of the points that run with every load.
+        runners: What `sdsc` returned for each kernel, in order.
+        text: The record that the module carries, or None.
+    """
+
+    session: Session
+    guard: Guard
+    runners: dict[str, Any] = field(factory=dict)
+    text: str | None = None
+
+    def finish(self, scope: dict[str, Any]) -> None:
+        """Put the record together and publish it.
+
+        Args:
+            scope: The module's globals.
+        """
+        text = self.text
+        if text is None:
+            return
+        with self.session.guard.watch(Point.LOAD):
+            builder = self.session.claim(text)
+            files = tuple(self._files())
+            bundle = self._bundle(text, builder, scope.get("__file__"), files)
+            if builder is not None:
+                self.session.close(builder)
+            self.session.write(bundle)
+
+    def _files(self) -> list[KernelFiles]:
+        found: list[KernelFiles] = []
+        for name, runner in self.runners.items():
+            with self.guard.watch(Point.FILES):
+                ready = runner.result() if hasattr(runner, "result") else runner
+                directory = getattr(ready, "code_dir", None)
+                if directory is not None:
+                    found.append(read_kernel_files(name, Path(directory)))
+        return found
+
+    def _bundle(
+        self,
+        text: str,
+        builder: CompileBuilder | None,
+        module: str | None,
+        files: tuple[KernelFiles, ...],
+    ) -> Bundle:
+        front_end = self.session.front_end
+        bundle = (
+            codec.unpack(text, EMPTY_RUN)
+            if builder is None
+            else builder.build(EMPTY_RUN)
+        )
+        run = run_facts.collect(
+            builder,
+            self.guard.observations(RUN_POINTS, {}),
+            graph=bundle.compile.graph,
+            cache=CacheState.HIT if builder is None else CacheState.MISS,
+            module=module,
+            files=files,
+            versions=() if front_end is None else front_end.versions,
+        )
+        return evolve(bundle, run=run)
+
+
+@cache
+def provenance_async_compile(base: type[Any]) -> type[Any]:
+    """Return the recording subclass of a front end's `SpyreAsyncCompile`."""
+
+    class ProvenanceAsyncCompile(base):  # type: ignore[misc]
+        """Notes what each `sdsc` returns, and publishes when the module is whole."""
+
+        load: ModuleLoad
+
+        def sdsc(self, kernel_name: str, *args: Any, **options: Any) -> Any:
+            """Compile a kernel and note the result."""
+            runner = super().sdsc(kernel_name, *args, **options)
+            with self.load.guard.watch(Point.SDSC):
+                self.load.runners[kernel_name] = runner
+            return runner
+
+        def provenance(self, text: str) -> None:
+            """Take the record that the module carries."""
+            self.load.text = text
+
+        def wait(self, scope: dict[str, Any]) -> None:
+            """Wait for the module's kernels, then publish the record."""
+            super().wait(scope)
+            self.load.finish(scope)
+
+    return ProvenanceAsyncCompile

@@ -1,0 +1,161 @@
+"""One recording: which compiles it sees, and what becomes of them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from attrs import define, field, frozen
+
+from ..frontends.contract import FrontEnd
+from ..model import Bundle, RunFacts
+from . import compat, run_facts
+from .builder import CompileBuilder, FrameRecord, Frames
+from .guard import Guard, describe
+from .points import RUN_POINTS, Point
+
+Publish = Callable[[Bundle, Path], Path]
+"""Writes a bundle under a directory and returns the bundle's own directory."""
+
+
+@frozen(kw_only=True)
+class RecordedBundle:
+    """A bundle, and where it was written.
+
+    Attributes:
+        bundle: The record.
+        path: The bundle's directory; None where it could not be written.
+    """
+
+    bundle: Bundle
+    path: Path | None
+
+
+@define(eq=False)
+class Session:
+    """A recording from its beginning to its end.
+
+    It is an object and no set of globals; `installation.install` makes one the active
+    one of the process. Every method may be called from any thread.
+
+    Attributes:
+        publish: Writes a finished bundle.
+        front_end: The front end that is recorded, or None if there is none.
+        out: Directory for the bundles; None for the one beside the kernels.
+        strict: Let the failures of observations travel on.
+        frames: The Dynamo graphs being compiled.
+        guard: Counts of the recorder's own steps.
+    """
+
+    publish: Publish
+    front_end: FrontEnd | None = None
+    out: Path | None = None
+    strict: bool = False
+    frames: Frames = field(factory=Frames, init=False)
+    guard: Guard = field(init=False)
+    _lock: threading.Lock = field(factory=threading.Lock, init=False)
+    _bundles: list[RecordedBundle] = field(factory=list, init=False)
+    _open: list[CompileBuilder] = field(factory=list, init=False)
+    _generated: dict[str, CompileBuilder] = field(factory=dict, init=False)
+    _local: threading.local = field(factory=threading.local, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.guard = Guard(strict=self.strict)
+
+    @property
+    def bundles(self) -> tuple[RecordedBundle, ...]:
+        """Return the bundles recorded so far, in the order of their completion."""
+        with self._lock:
+            return tuple(self._bundles)
+
+    def frame(self) -> FrameRecord:
+        """Return the record of the Dynamo graph that this thread compiles."""
+        return self.frames.current(self.strict)
+
+    def begin(self, *, on_device: bool = True) -> CompileBuilder:
+        """Start the record of an Inductor graph that this thread compiles.
+
+        Args:
+            on_device: Whether the graph has Spyre tensors.
+        """
+        front_end = self.front_end if on_device else None
+        builder = CompileBuilder(
+            guard=Guard(strict=self.strict),
+            front_end=None if front_end is None else front_end.name,
+            compile_id=compat.compile_id(),
+            unavailable={} if front_end is None else dict(front_end.unavailable),
+        )
+        frame = self.frames.peek()
+        if frame is not None:
+            builder.adopt(frame)
+        with self._lock:
+            self._open.append(builder)
+        self._local.pending = builder
+        return builder
+
+    def pending(self) -> CompileBuilder:
+        """Return the record that this thread began last and no graph has claimed.
+
+        If there is none, as when the post-grad pass failed, a new one is begun.
+        """
+        builder = getattr(self._local, "pending", None)
+        self._local.pending = None
+        if builder is None:
+            builder = self.begin()
+            self._local.pending = None
+        return builder
+
+    def generated(self, text: str, builder: CompileBuilder) -> None:
+        """Note that `text` was put into a generated module on behalf of `builder`."""
+        with self._lock:
+            self._generated[text] = builder
+
+    def claim(self, text: str) -> CompileBuilder | None:
+        """Return the compile that generated a module in this process, once.
+
+        None means that the module came from a cache.
+        """
+        with self._lock:
+            return self._generated.pop(text, None)
+
+    def close(self, builder: CompileBuilder) -> None:
+        """End the record of a compile; nothing more is added to it."""
+        with self._lock:
+            if builder in self._open:
+                self._open.remove(builder)
+
+    def write(self, bundle: Bundle) -> None:
+        """Publish a bundle and keep it, wherever the writing ends."""
+        path = None
+        with self.guard.watch(Point.PUBLISH):
+            path = self.publish(bundle, self.root())
+        with self._lock:
+            self._bundles.append(RecordedBundle(bundle=bundle, path=path))
+
+    def root(self) -> Path:
+        """Return the directory for the bundles of this recording."""
+        return self.out if self.out is not None else run_facts.default_root()
+
+    def abandon(self, error: BaseException | None) -> None:
+        """Publish the records that this thread began and that no module carries.
+
+        Args:
+            error: What broke the compile off, or None.
+        """
+        for builder in self._take_open(threading.get_ident()):
+            builder.error = None if error is None else describe(error)
+            points = Guard().observations(RUN_POINTS, {})
+            self.write(builder.build(run_facts.collect(builder, points)))
+
+    def _take_open(self, thread: int) -> list[CompileBuilder]:
+        self._local.pending = None
+        with self._lock:
+            taken = [each for each in self._open if each.thread == thread]
+            self._open = [each for each in self._open if each.thread != thread]
+            self._generated = {
+                text: builder
+                for text, builder in self._generated.items()
+                if builder.thread != thread
+            }
+        return taken

@@ -1,0 +1,76 @@
+"""The subclass of a front end's wrapper code generator."""
+
+from __future__ import annotations
+
+import inspect
+from functools import cache
+from typing import Any
+
+from torch._inductor.virtualized import V
+
+from ..store import codec
+from . import compat
+from .builder import EMPTY_RUN, CompileBuilder, kind_of
+from .current import current_session
+from .points import Point
+
+RUNTIME = "torch_spyre_provenance.recording.runtime"
+"""The module that generated code imports; its name is part of cached entries."""
+
+
+@cache
+def provenance_wrapper(base: type[Any]) -> type[Any]:
+    """Return the recording subclass of a front end's wrapper class."""
+    builds_own_class = isinstance(inspect.getattr_static(base, "create"), classmethod)
+
+    class ProvenanceWrapper(base):  # type: ignore[misc]
+        """Records LoopLevelIR before the passes; puts the record into the module."""
+
+        provenance: CompileBuilder | None = None
+
+        @classmethod
+        def create(
+            cls,
+            is_subgraph: bool,
+            subgraph_name: str | None,
+            parent_wrapper: Any,
+            partition_signatures: Any = None,
+        ) -> Any:
+            """Return a wrapper for a graph; the record of that graph is begun here."""
+            args = (is_subgraph, subgraph_name, parent_wrapper, partition_signatures)
+            if is_subgraph:
+                return super().create(*args)
+            session = current_session()
+            builder = None if session is None else session.pending()
+            if builder is not None:
+                record_graph(builder)
+            # torch-spyre's `create` names its own class, so it is not called.
+            wrapper = super().create(*args) if builds_own_class else cls()
+            wrapper.provenance = builder
+            return wrapper
+
+        def write_header(self) -> None:
+            """Write the header, and let our subclass of `async_compile` follow."""
+            super().write_header()
+            self.header.writeline(f"from {RUNTIME} import recorded")
+            self.header.writeline("async_compile = recorded(async_compile)")
+
+        def generate(self, is_inference: bool) -> Any:
+            """Generate the module with the record in it, as one compact literal."""
+            session = current_session()
+            if session is not None and self.provenance is not None:
+                with session.guard.watch(Point.EMBED):
+                    text = codec.pack(self.provenance.build(EMPTY_RUN))
+                    self.header.writeline(f"async_compile.provenance({text!r})")
+                    session.generated(text, self.provenance)
+            return super().generate(is_inference)
+
+    return ProvenanceWrapper
+
+
+def record_graph(builder: CompileBuilder) -> None:
+    """Record the graph that is about to be scheduled: LoopLevelIR before the passes."""
+    graph = V.graph
+    with builder.guard.watch(Point.LOOP_IR_PRE):
+        builder.describe_graph(graph, compat.graph_name(graph, kind_of(graph).value))
+        builder.loop_ir_pre = builder.ir.graph(graph.operations, builder.known_nodes())
