@@ -81,9 +81,7 @@ def record(
         The recording.
     """
     before = current_session()
-    recording = enable(
-        out, front_end=front_end, torch_spyre=torch_spyre, strict=strict
-    )
+    recording = enable(out, front_end=front_end, torch_spyre=torch_spyre, strict=strict)
     try:
         yield recording
     finally:

@@ -25,8 +25,8 @@ def spyre_provenance(
 ) -> Any:
     """Compile a graph with Inductor as usual, and record it.
 
-    ``torch.compile(model, backend="spyre_provenance")`` finds this function by its entry
-    point. It turns recording on for the process where nothing did so before.
+    ``torch.compile(model, backend="spyre_provenance")`` finds this function by its
+    entry point. It turns recording on for the process where nothing did so before.
 
     Args:
         gm: Dynamo's graph.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from attrs import field, frozen
@@ -11,6 +11,16 @@ from torch._inductor.custom_graph_pass import CustomGraphModulePass
 
 DEVICE = "spyre"
 """The device type of every front end."""
+
+
+class PassObserver(Protocol):
+    """Called around each pre-scheduling pass of a front end that offers it.
+
+    The smallest one: ``lambda name, graph, after: print(name, after)``.
+    """
+
+    def __call__(self, pass_name: str, graph: Any, after: bool) -> None:
+        """See a graph (a `GraphLowering`) right before or right after a pass."""
 
 
 class PassSequence(CustomGraphModulePass):
@@ -55,6 +65,8 @@ class FrontEnd:
         config: Its Inductor-style config module, which is part of every cache key.
         fx_pass: A pass over the post-grad graph that runs before it is recorded.
         lowering_pass: A pass that runs after it is recorded, next to the lowering.
+        pass_observers: The front end's list of observers of its pre-scheduling passes,
+            to which one may be appended; None where it has no such list.
         unavailable: Observation points that it has no seam for, by name, with the
             reason and the remedy.
         versions: Pairs of package name and version or commit, for the record.
@@ -67,6 +79,7 @@ class FrontEnd:
     config: Any | None = None
     fx_pass: CustomGraphModulePass | None = None
     lowering_pass: CustomGraphModulePass | None = None
+    pass_observers: list[PassObserver] | None = None
     unavailable: Mapping[str, str] = field(factory=dict)
     versions: tuple[tuple[str, str], ...] = ()
 

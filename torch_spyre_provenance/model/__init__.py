@@ -7,6 +7,7 @@ from .health import Observation
 from .ir import IR_FIELDS, IrGraph, IrOp
 from .kernel import Dim, Kernel, KernelFiles, Op, OpArg, SdscFile
 from .location import Frame, SourceLoc, Stack, parse_stack_trace
+from .passes import Created, Loss, PassStep, Replacement
 from .stage import CacheState, CompileKind, Evidence, Presence, Stage
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "CacheState",
     "CompileInfo",
     "CompileKind",
+    "Created",
     "DebugHandle",
     "Dim",
     "Evidence",
@@ -29,12 +31,15 @@ __all__ = [
     "IrOp",
     "Kernel",
     "KernelFiles",
+    "Loss",
     "ModuleCall",
     "Observation",
     "Op",
     "OpArg",
+    "PassStep",
     "Presence",
     "ProvenanceTransform",
+    "Replacement",
     "RunFacts",
     "SdscFile",
     "SourceFn",

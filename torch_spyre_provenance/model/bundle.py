@@ -9,6 +9,7 @@ from .health import Observation
 from .ir import IrGraph
 from .kernel import Kernel, KernelFiles, Op
 from .location import Stack
+from .passes import PassStep, Replacement
 from .stage import CacheState, CompileKind, Stage
 
 SCHEMA_VERSION = 1
@@ -80,8 +81,10 @@ class Bundle:
         stacks: The distinct stack traces, which nodes name by index.
         fx_pre_grad: Dynamo's graph.
         fx_post_grad: The graph that is lowered.
+        replacements: Which post-grad nodes took the place of which others.
         loop_ir_pre: LoopLevelIR before the front end's passes.
         loop_ir_post: LoopLevelIR after them.
+        passes: What each pre-scheduling pass did; None where they were not observed.
         kernels: The device kernels, in the order of their definition.
         op_spec_fields: Every declared field of the front end's `OpSpec`, in order.
         observations: The points that were observed while compiling.
@@ -93,8 +96,10 @@ class Bundle:
     stacks: tuple[Stack, ...] = ()
     fx_pre_grad: FxGraph | None = None
     fx_post_grad: FxGraph | None = None
+    replacements: tuple[Replacement, ...] = ()
     loop_ir_pre: IrGraph | None = None
     loop_ir_post: IrGraph | None = None
+    passes: tuple[PassStep, ...] | None = None
     kernels: tuple[Kernel, ...] | None = None
     op_spec_fields: tuple[str, ...] = ()
     observations: tuple[Observation, ...] = ()

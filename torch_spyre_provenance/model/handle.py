@@ -53,7 +53,9 @@ class DebugHandle:
             raise ValueError(f"a handle id has 63 bits, not {value}")
 
 
-def handle_id(source: SourceLoc | None, aten_op: str | None, ir_chain: tuple[str, ...]) -> int:
+def handle_id(
+    source: SourceLoc | None, aten_op: str | None, ir_chain: tuple[str, ...]
+) -> int:
     """Return the id of a handle: a 63-bit hash of its location, operator and chain.
 
     ``/home/u/model.py:42:0|aten.relu.default|relu,buf2`` gives 6233022986613039509.

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 from attrs.validators import ge
 
-_FRAME = re.compile(r'^\s*File "(?P<file>.+)", line (?P<line>\d+)(?:, in (?P<function>.*))?$')
+_FRAME = re.compile(
+    r'^\s*File "(?P<file>.+)", line (?P<line>\d+)(?:, in (?P<function>.*))?$'
+)
 _CARETS = re.compile(r"^\s*[~^]+\s*$")
 
 
@@ -83,13 +85,10 @@ def parse_stack_trace(text: str) -> Stack:
                     function=match["function"] or "",
                 )
             )
-        elif frames and frames[-1].text is None and row.strip():
-            if not _CARETS.match(row):
-                last = frames[-1]
-                frames[-1] = Frame(
-                    file=last.file,
-                    line=last.line,
-                    function=last.function,
-                    text=row.strip(),
-                )
+        elif frames and frames[-1].text is None and _is_source(row):
+            frames[-1] = evolve(frames[-1], text=row.strip())
     return tuple(frames)
+
+
+def _is_source(row: str) -> bool:
+    return bool(row.strip()) and _CARETS.match(row) is None

@@ -17,13 +17,16 @@ from ..model import (
     FxGraph,
     IrGraph,
     Kernel,
+    Replacement,
     RunFacts,
     Stack,
 )
 from .fx import FieldTable, FxReader, StackTable
 from .guard import Guard
 from .ir import IrReader
+from .node_hooks import RewriteRecorder
 from .op_specs import OpSpecReader
+from .pass_record import PassRecorder
 from .points import COMPILE_POINTS
 
 
@@ -36,12 +39,14 @@ class FrameRecord:
         stacks: The traces that the pre-grad record names by index.
         graph: The pre-grad record, or None.
         digest: Digest of where its nodes come from, "" before it was recorded.
+        rewrites: Watches the Inductor graph that comes next, or None.
     """
 
     guard: Guard
     stacks: StackTable = field(factory=StackTable)
     graph: FxGraph | None = None
     digest: str = ""
+    rewrites: RewriteRecorder | None = None
 
 
 @define
@@ -90,7 +95,9 @@ class CompileBuilder:
     stacks: StackTable = field(factory=StackTable)
     pre_grad: FxGraph | None = None
     post_grad: FxGraph | None = None
+    replacements: tuple[Replacement, ...] = ()
     loop_ir_pre: IrGraph | None = None
+    passes: PassRecorder | None = None
     loop_ir_post: IrGraph | None = None
     kernels: list[Kernel] = field(factory=list)
     op_spec_fields: tuple[str, ...] = ()
@@ -138,8 +145,10 @@ class CompileBuilder:
             stacks=tuple[Stack, ...](self.stacks.stacks),
             fx_pre_grad=self.pre_grad,
             fx_post_grad=self.post_grad,
+            replacements=self.replacements,
             loop_ir_pre=self.loop_ir_pre,
             loop_ir_post=self.loop_ir_post,
+            passes=None if self.passes is None else tuple(self.passes.steps),
             kernels=tuple(self.kernels),
             op_spec_fields=self.op_spec_fields,
             observations=self.guard.observations(COMPILE_POINTS, self.unavailable),

@@ -45,7 +45,7 @@ def with_pass(configured: Any, own: CustomGraphPass) -> Any:
 
 def without_pass(configured: Any, own: CustomGraphPass) -> Any:
     """Return the value of a pass option with `own` taken out again."""
-    rest = tuple(each for each in _as_tuple(configured) if each is not own)
+    rest = tuple(each for each in _as_tuple(configured) if each != own)
     if not rest:
         return None
     return rest[0] if len(rest) == 1 else ChainedPass(rest)

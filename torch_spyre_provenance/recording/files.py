@@ -10,7 +10,7 @@ import orjson
 
 from ..errors import BundleFormatError
 from ..model import DebugHandle, KernelFiles, Presence, SdscFile
-from ..store import codec
+from ..store.handles import parse_handle
 
 _SDSC = re.compile(r"sdsc_(\d+)\.json")
 _EXECUTES = re.compile(r'sdsc_filename\s*=\s*"([^"]+)"')
@@ -64,6 +64,6 @@ def _handle_of(data: bytes) -> tuple[str, Presence, DebugHandle | None]:
         handle = body["debug_handle_"]
         if handle is None:
             return op_key, Presence.EMPTY, None
-        return op_key, Presence.POPULATED, codec.parse_handle(handle)
+        return op_key, Presence.POPULATED, parse_handle(handle)
     except (ValueError, AttributeError, TypeError, BundleFormatError):
         return "", Presence.FAILED, None

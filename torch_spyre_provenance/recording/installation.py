@@ -12,7 +12,8 @@ from torch._inductor.codegen.common import register_backend_for_device
 from ..frontends.contract import DEVICE, FrontEnd
 from . import compat
 from .current import current_session, set_current
-from .passes import PRE_GRAD_PASS, device_pass
+from .pass_observer import observe_pass
+from .passes import OPTIONS, device_pass
 from .scheduling import provenance_scheduling
 from .session import Session
 from .wrapper import provenance_wrapper
@@ -23,13 +24,16 @@ _lock = threading.RLock()
 def install(session: Session) -> None:
     """Make a recording the active one, in the place of any other.
 
-    Nothing of torch or of the front end is replaced: the device's registration, two
-    options of Inductor's config module and Dynamo's callback lists are all that changes.
+    Nothing of torch or of the front end is replaced. What changes is the device's
+    registration, four options of Inductor's config module, and the lists of Dynamo's
+    compile callbacks and of the front end's pass observers.
     """
     with _lock:
         uninstall()
         if session.front_end is not None:
             _register_recording(session.front_end)
+            if session.front_end.pass_observers is not None:
+                session.front_end.pass_observers.append(observe_pass)
         _set_options()
         callback_handler.register_start_callback(_set_options)
         callback_handler.register_end_callback(_compile_ended)
@@ -45,10 +49,16 @@ def uninstall() -> None:
         set_current(None)
         callback_handler.remove_start_callback(_set_options)
         callback_handler.remove_end_callback(_compile_ended)
-        option = compat.without_pass(config.pre_grad_custom_pass, PRE_GRAD_PASS)
-        config.load_config({"pre_grad_custom_pass": option})
+        config.load_config(
+            {
+                name: compat.without_pass(getattr(config, name), own)
+                for name, own in OPTIONS.items()
+            }
+        )
         if session.front_end is not None:
             register_plain(session.front_end)
+            if session.front_end.pass_observers is not None:
+                session.front_end.pass_observers.remove(observe_pass)
 
 
 def register_plain(front_end: FrontEnd) -> None:
@@ -74,10 +84,11 @@ def _register_recording(front_end: FrontEnd) -> None:
 
 def _set_options(_: object = None) -> None:
     """Set the options as a compile starts: torch ≥ 2.13 keeps them for each thread."""
-    option = compat.with_pass(config.pre_grad_custom_pass, PRE_GRAD_PASS)
-    config.load_config(
-        {"pre_grad_custom_pass": option, **compat.run_pre_grad_passes_early()}
-    )
+    options = {
+        name: compat.with_pass(getattr(config, name), own)
+        for name, own in OPTIONS.items()
+    }
+    config.load_config({**options, **compat.run_pre_grad_passes_early()})
 
 
 def _compile_ended(_: object) -> None:

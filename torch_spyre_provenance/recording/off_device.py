@@ -104,9 +104,7 @@ class _Recorder(CustomGraphPass):
 def _kind(options: dict[str, Any]) -> CompileKind:
     if options.get("is_backward"):
         return CompileKind.BACKWARD
-    return (
-        CompileKind.INFERENCE if options.get("is_inference") else CompileKind.FORWARD
-    )
+    return CompileKind.INFERENCE if options.get("is_inference") else CompileKind.FORWARD
 
 
 def _devices(gm: torch.fx.GraphModule) -> set[str]:

@@ -37,7 +37,9 @@ class OpSpecReader:
 
     fields: FieldTable
 
-    def ops(self, specs: Sequence[Any], buffers: Sequence[str | None]) -> tuple[Op, ...]:
+    def ops(
+        self, specs: Sequence[Any], buffers: Sequence[str | None]
+    ) -> tuple[Op, ...]:
         """Return the ops of a kernel in execution order, loops opened.
 
         Args:

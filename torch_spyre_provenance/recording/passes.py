@@ -14,6 +14,7 @@ from ..frontends.contract import DEVICE, FrontEnd, PassSequence
 from . import compat
 from .current import current_session
 from .fx import FieldTable, FxReader, source_digest, uses_device
+from .node_hooks import RewriteRecorder
 from .points import Point
 from .session import Session
 
@@ -54,10 +55,6 @@ class PreGradPass(CustomGraphPass):
         return hash(PreGradPass)
 
 
-PRE_GRAD_PASS = PreGradPass()
-"""The pass that stands in Inductor's option while recording is on."""
-
-
 def record_pre_grad(session: Session, graph: torch.fx.Graph) -> None:
     """Record Dynamo's graph, unless another seam already did."""
     frame = session.frame()
@@ -66,6 +63,49 @@ def record_pre_grad(session: Session, graph: torch.fx.Graph) -> None:
     with frame.guard.watch(Point.PRE_GRAD):
         frame.digest = source_digest(graph)
         frame.graph = FxReader(stacks=frame.stacks, fields=FieldTable()).graph(graph)
+
+
+class WatchPass(CustomGraphPass):
+    """Turns on the node hooks of the graph that the next passes rewrite.
+
+    It stands where the graph is whole for the first time: after the joint-graph passes
+    (an inference graph stays the same object), and before the post-grad passes.
+    """
+
+    def __call__(self, graph: torch.fx.Graph) -> None:
+        """Watch one graph from now on; a graph that is watched already stays so."""
+        session = current_session()
+        gm = graph.owning_module
+        if session is None or gm is None or not uses_device(graph, DEVICE):
+            return
+        frame = session.frame()
+        if frame.rewrites is not None and frame.rewrites.gm is gm:
+            return
+        with frame.guard.watch(Point.REWRITES):
+            rewrites = RewriteRecorder(gm=gm)
+            rewrites.stacks.adopt(frame.stacks)
+            rewrites.start()
+            frame.rewrites = rewrites
+
+    def uuid(self) -> Any:
+        """Return a digest of our own sources."""
+        return own_sources_digest()
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether the other is one, too."""
+        return isinstance(other, WatchPass)
+
+    def __hash__(self) -> int:
+        """Return the same for all of them."""
+        return hash(WatchPass)
+
+
+OPTIONS: dict[str, CustomGraphPass] = {
+    "pre_grad_custom_pass": PreGradPass(),
+    "joint_custom_post_pass": WatchPass(),
+    "post_grad_custom_pre_pass": WatchPass(),
+}
+"""Our passes by the Inductor option in which each stands while recording is on."""
 
 
 class PostGradPass(CustomGraphModulePass):
@@ -84,6 +124,11 @@ class PostGradPass(CustomGraphModulePass):
         builder = session.begin()
         with builder.guard.watch(Point.POST_GRAD):
             builder.post_grad = builder.fx.graph(gm.graph)
+        rewrites = session.frame().rewrites
+        if rewrites is not None and rewrites.gm is gm:
+            with builder.guard.watch(Point.REWRITES):
+                rewrites.stop()
+                builder.replacements = rewrites.replacements(builder.known_nodes())
 
     def uuid(self) -> Any:
         """Return digests of our sources, of the traced code, and of Dynamo's graph."""

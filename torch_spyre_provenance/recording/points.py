@@ -15,7 +15,9 @@ class Point(StrEnum):
 
     PRE_GRAD = "pre_grad_graph"
     POST_GRAD = "post_grad_graph"
+    REWRITES = "node_hooks"
     LOOP_IR_PRE = "wrapper_create"
+    PASSES = "pass_observer"
     LOOP_IR_POST = "scheduling_init"
     KERNEL = "define_kernel"
     SDSC = "async_compile_sdsc"
@@ -33,7 +35,9 @@ class Point(StrEnum):
 _STAGES = {
     Point.PRE_GRAD: Stage.FX_PRE_GRAD,
     Point.POST_GRAD: Stage.FX_POST_GRAD,
+    Point.REWRITES: Stage.FX_POST_GRAD,
     Point.LOOP_IR_PRE: Stage.LOOP_IR_PRE,
+    Point.PASSES: Stage.LOOP_IR_POST,
     Point.LOOP_IR_POST: Stage.LOOP_IR_POST,
     Point.KERNEL: Stage.OP_SPEC,
     Point.SDSC: Stage.SUPER_DSC,
@@ -43,7 +47,9 @@ _STAGES = {
 COMPILE_POINTS = (
     Point.PRE_GRAD,
     Point.POST_GRAD,
+    Point.REWRITES,
     Point.LOOP_IR_PRE,
+    Point.PASSES,
     Point.LOOP_IR_POST,
     Point.KERNEL,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import itertools
 import os
 import platform
@@ -52,7 +52,7 @@ def collect(
         name=bundle_name(builder.graph if builder else graph),
         compile_id=compile_id,
         cache=cache,
-        time=datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds"),
+        time=dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds"),
         host=socket.gethostname(),
         pid=os.getpid(),
         rank=rank(),

@@ -9,7 +9,7 @@ from pathlib import Path
 from attrs import define, field, frozen
 
 from ..frontends.contract import FrontEnd
-from ..model import Bundle, RunFacts
+from ..model import Bundle
 from . import compat, run_facts
 from .builder import CompileBuilder, FrameRecord, Frames
 from .guard import Guard, describe
@@ -104,7 +104,12 @@ class Session:
         if builder is None:
             builder = self.begin()
             self._local.pending = None
+        self._local.lowering = builder
         return builder
+
+    def lowering(self) -> CompileBuilder | None:
+        """Return the record that a graph of this thread claimed last, or None."""
+        return getattr(self._local, "lowering", None)
 
     def generated(self, text: str, builder: CompileBuilder) -> None:
         """Note that `text` was put into a generated module on behalf of `builder`."""
@@ -149,7 +154,7 @@ class Session:
             self.write(builder.build(run_facts.collect(builder, points)))
 
     def _take_open(self, thread: int) -> list[CompileBuilder]:
-        self._local.pending = None
+        self._local.pending = self._local.lowering = None
         with self._lock:
             taken = [each for each in self._open if each.thread == thread]
             self._open = [each for each in self._open if each.thread != thread]

@@ -1,0 +1,118 @@
+"""Comparing LoopLevelIR before and after each pre-scheduling pass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+from attrs import define, field, frozen
+
+from ..model import Created, Loss, PassStep
+from .ir import buffer_name
+
+
+@frozen(kw_only=True)
+class _Seen:
+    """What one operation showed at one moment; the object is kept to tell it apart."""
+
+    operation: Any
+    buffer: str | None
+    origins: frozenset[torch.fx.Node]
+    origin_node: torch.fx.Node | None
+
+
+@define
+class PassRecorder:
+    """Keeps what each pass did to the operations of one graph.
+
+    One walk over the operations per pass: the state after a pass is the state before
+    the next. Operations are told apart by name, so that a rebuilt one is recognised.
+
+    Attributes:
+        steps: The passes that changed something, in order.
+    """
+
+    steps: list[PassStep] = field(factory=list)
+    _before: dict[str, _Seen] = field(factory=dict, init=False)
+    _n_passes: int = field(default=0, init=False)
+
+    def begin(self, operations: Iterable[Any]) -> None:
+        """Note the operations as they enter a pass."""
+        self._before = _look(operations)
+
+    def end(self, name: str, operations: Iterable[Any]) -> None:
+        """Note the operations as they leave a pass, and what it did to them.
+
+        Args:
+            name: The pass's name.
+            operations: The graph's operations now.
+        """
+        before, after = self._before, _look(operations)
+        step = PassStep(
+            name=name,
+            index=self._n_passes,
+            created=tuple(
+                _created(op, s) for op, s in after.items() if op not in before
+            ),
+            removed=tuple(op for op in before if op not in after),
+            rebuilt=tuple(
+                op
+                for op, seen in after.items()
+                if op in before and seen.operation is not before[op].operation
+            ),
+            losses=tuple(
+                loss
+                for op, seen in after.items()
+                if op in before
+                for loss in _losses(op, before[op], seen)
+            ),
+        )
+        if step.created or step.removed or step.rebuilt or step.losses:
+            self.steps.append(step)
+        self._n_passes += 1
+        self._before = after
+
+
+def _look(operations: Iterable[Any]) -> dict[str, _Seen]:
+    return {
+        operation.get_operation_name(): _Seen(
+            operation=operation,
+            buffer=buffer_name(operation),
+            origins=frozenset(getattr(operation, "origins", None) or ()),
+            origin_node=getattr(operation, "origin_node", None),
+        )
+        for operation in operations
+    }
+
+
+def _created(op: str, seen: _Seen) -> Created:
+    return Created(
+        op=op,
+        buffer=seen.buffer,
+        origins=_names(seen.origins),
+        has_source=any(node.meta.get("stack_trace") for node in seen.origins),
+    )
+
+
+def _losses(op: str, before: _Seen, after: _Seen) -> Iterable[Loss]:
+    if before.origins - after.origins:
+        yield Loss(
+            op=op,
+            buffer=after.buffer,
+            what="origins",
+            before=_names(before.origins),
+            after=_names(after.origins),
+        )
+    if before.origin_node is not None and before.origin_node is not after.origin_node:
+        yield Loss(
+            op=op,
+            buffer=after.buffer,
+            what="origin_node",
+            before=(before.origin_node.name,),
+            after=() if after.origin_node is None else (after.origin_node.name,),
+        )
+
+
+def _names(nodes: Iterable[torch.fx.Node]) -> tuple[str, ...]:
+    return tuple(sorted(node.name for node in nodes))
