@@ -26,8 +26,8 @@ class CompileInfo:
     Attributes:
         graph: AOTAutograd's name of the graph, ``0_inference``.
         kind: Inference, forward or backward.
-        front_end: ``reference``, ``torch-spyre`` or ``torch-spyre-cardless``; None where
-            the graph has no Spyre tensor.
+        front_end: ``reference``, ``torch-spyre`` or ``torch-spyre-cardless``; None
+            where the graph has no Spyre tensor.
         devices: The graph's device types, sorted.
         error: The compile's own failure, as one line; None where it succeeded.
     """
@@ -54,7 +54,7 @@ class RunFacts:
         versions: Pairs of package name and version, sorted.
         module: Path of the generated Python module, or None.
         files: The directory of each kernel that has one.
-        observations: The points that were observed in this run and not with the compile.
+        observations: The points that are observed in every run, cached or not.
     """
 
     name: str

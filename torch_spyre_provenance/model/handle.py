@@ -24,6 +24,11 @@ class ProvenanceTransform:
     reason: str | None = None
 
 
+def _is_63_bit(_: object, __: object, value: int) -> None:
+    if not 0 <= value < 1 << 63:
+        raise ValueError(f"a handle id has 63 bits, not {value}")
+
+
 @frozen(kw_only=True)
 class DebugHandle:
     """A device op's own record of where it came from, as torch-spyre writes it.
@@ -39,18 +44,13 @@ class DebugHandle:
         fusion_context: The one text that older releases had in its place.
     """
 
-    id: int = field()
+    id: int = field(validator=_is_63_bit)
     source: SourceLoc | None
     aten_op: str | None
     ir_chain: tuple[str, ...]
     fused_from: tuple[DebugHandle, ...] = ()
     transform_history: tuple[ProvenanceTransform, ...] = ()
     fusion_context: str | None = None
-
-    @id.validator
-    def _id_is_63_bit(self, _: object, value: int) -> None:
-        if not 0 <= value < 1 << 63:
-            raise ValueError(f"a handle id has 63 bits, not {value}")
 
 
 def handle_id(

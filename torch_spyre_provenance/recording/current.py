@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from attrs import define
+
 from .session import Session
 
-_session: Session | None = None
+
+@define
+class _Slot:
+    session: Session | None = None
+
+
+_slot = _Slot()
 
 
 def current_session() -> Session | None:
     """Return the active recording, or None."""
-    return _session
+    return _slot.session
 
 
 def set_current(session: Session | None) -> None:
     """Make a recording the active one, or none."""
-    global _session
-    _session = session
+    _slot.session = session

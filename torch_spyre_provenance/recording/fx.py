@@ -53,7 +53,7 @@ class StackTable:
         return self._index_of_text[text]
 
     def adopt(self, other: StackTable) -> None:
-        """Begin, while still empty, as a copy of another table: its indices stay good."""
+        """Begin, while empty, as a copy of another table, with the same indices."""
         self.stacks.extend(other.stacks)
         self._index_of_text.update(other._index_of_text)
         self._index_of_stack.update(other._index_of_stack)
@@ -191,9 +191,8 @@ def source_digest(graph: torch.fx.Graph) -> str:
     digest = hashlib.blake2b(digest_size=16)
     for node in graph.nodes:
         meta = node.meta
-        paths = ",".join(
-            call.path for call in _module_calls(meta.get("nn_module_stack"))
-        )
+        modules = _module_calls(meta.get("nn_module_stack"))
+        paths = ",".join(call.path for call in modules)
         row = f"{node.name}\0{meta.get('stack_trace', '')}\0{paths}\0"
         digest.update(row.encode("utf-8", "surrogatepass"))
     return digest.hexdigest()

@@ -71,7 +71,7 @@ class RewriteRecorder:
             self._close()
         self._rewrite.created.append(node.name)
 
-    def _on_replace(self, *, old: torch.fx.Node, new: str, user: torch.fx.Node) -> None:
+    def _on_replace(self, old: torch.fx.Node, new: str, user: torch.fx.Node) -> None:
         if old.name in self._rewrite.replaced:
             return
         trace = old.meta.get("stack_trace")

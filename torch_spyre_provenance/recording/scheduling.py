@@ -52,7 +52,7 @@ def current_builder() -> CompileBuilder | None:
 
     A subgraph belongs to the record of the graph around it.
     """
-    graph = V.graph
+    graph: Any = V.graph
     while graph is not None:
         builder = getattr(getattr(graph, "wrapper_code", None), "provenance", None)
         if isinstance(builder, CompileBuilder):
