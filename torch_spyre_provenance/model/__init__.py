@@ -8,6 +8,7 @@ from .ir import IR_FIELDS, IrGraph, IrOp
 from .kernel import Dim, Kernel, KernelFiles, Op, OpArg, SdscFile
 from .location import Frame, SourceLoc, Stack, parse_stack_trace
 from .passes import Created, Loss, PassStep, Replacement
+from .source import SourceFile, SourceLine
 from .stage import CacheState, CompileKind, Evidence, Presence, Stage
 
 __all__ = [
@@ -42,7 +43,9 @@ __all__ = [
     "Replacement",
     "RunFacts",
     "SdscFile",
+    "SourceFile",
     "SourceFn",
+    "SourceLine",
     "SourceLoc",
     "Stack",
     "Stage",

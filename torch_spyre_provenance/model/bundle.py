@@ -10,6 +10,7 @@ from .ir import IrGraph
 from .kernel import Kernel, KernelFiles, Op
 from .location import Stack
 from .passes import PassStep, Replacement
+from .source import SourceFile
 from .stage import CacheState, CompileKind, Stage
 
 SCHEMA_VERSION = 1
@@ -79,6 +80,7 @@ class Bundle:
     Attributes:
         compile: What was compiled.
         stacks: The distinct stack traces, which nodes name by index.
+        sources: The source lines around every frame outside of torch.
         fx_pre_grad: Dynamo's graph.
         fx_post_grad: The graph that is lowered.
         replacements: Which post-grad nodes took the place of which others.
@@ -94,6 +96,7 @@ class Bundle:
 
     compile: CompileInfo
     stacks: tuple[Stack, ...] = ()
+    sources: tuple[SourceFile, ...] = ()
     fx_pre_grad: FxGraph | None = None
     fx_post_grad: FxGraph | None = None
     replacements: tuple[Replacement, ...] = ()

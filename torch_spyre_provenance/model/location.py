@@ -10,6 +10,9 @@ from attrs.validators import ge
 _FRAME = re.compile(
     r'^\s*File "(?P<file>.+)", line (?P<line>\d+)(?:, in (?P<function>.*))?$'
 )
+_INDENT = 4
+"""Columns by which a trace indents a quoted line."""
+
 _CARETS = re.compile(r"^\s*[~^]+\s*$")
 
 
@@ -45,12 +48,16 @@ class Frame:
         line: 1-based line.
         function: Name of the code object, or "" where the trace has none.
         text: The source line as the trace quotes it, or None.
+        column: 0-based first column of the expression, where the trace marks it.
+        end_column: 0-based column after its last character on this line.
     """
 
     file: str
     line: int = field(validator=ge(0))
     function: str = ""
     text: str | None = None
+    column: int | None = None
+    end_column: int | None = None
 
     @property
     def where(self) -> str:
@@ -65,8 +72,9 @@ Stack = tuple[Frame, ...]
 def parse_stack_trace(text: str) -> Stack:
     """Read the frames of a stack trace as `traceback` prints them.
 
-    The rows of carets that Python 3.11 adds below a source line are not source text.
-    Text that is not a stack trace has no frames.
+    The rows of carets that Python 3.11 adds below a source line are not source text:
+    they mark the columns of the expression, counted in the text as it is quoted. Text
+    that is not a stack trace has no frames.
 
     Args:
         text: One trace, outermost frame first.
@@ -85,10 +93,17 @@ def parse_stack_trace(text: str) -> Stack:
                     function=match["function"] or "",
                 )
             )
-        elif frames and frames[-1].text is None and _is_source(row):
-            frames[-1] = evolve(frames[-1], text=row.strip())
+        elif frames and row.strip():
+            frames[-1] = _with_row(frames[-1], row)
     return tuple(frames)
 
 
-def _is_source(row: str) -> bool:
-    return bool(row.strip()) and _CARETS.match(row) is None
+def _with_row(frame: Frame, row: str) -> Frame:
+    """Return a frame with what one row below its head says: text, or columns."""
+    marked = row.strip()
+    if _CARETS.match(row) is None:
+        return evolve(frame, text=marked) if frame.text is None else frame
+    if frame.text is None or frame.column is not None:
+        return frame
+    first = len(row) - len(row.lstrip()) - _INDENT
+    return evolve(frame, column=first, end_column=first + len(marked))

@@ -19,7 +19,6 @@ from ..model import (
     Kernel,
     Replacement,
     RunFacts,
-    Stack,
 )
 from .fx import FieldTable, FxReader, StackTable
 from .guard import Guard
@@ -28,6 +27,7 @@ from .node_hooks import RewriteRecorder
 from .op_specs import OpSpecReader
 from .pass_record import PassRecorder
 from .points import COMPILE_POINTS
+from .sources import snapshot
 
 
 @define
@@ -142,7 +142,8 @@ class CompileBuilder:
                 devices=self.devices,
                 error=self.error,
             ),
-            stacks=tuple[Stack, ...](self.stacks.stacks),
+            stacks=tuple(self.stacks.stacks),
+            sources=snapshot(self.stacks.stacks),
             fx_pre_grad=self.pre_grad,
             fx_post_grad=self.post_grad,
             replacements=self.replacements,

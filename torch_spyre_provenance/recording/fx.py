@@ -23,6 +23,7 @@ from ..model import (
     Stack,
     parse_stack_trace,
 )
+from .sources import with_columns
 
 COMPUTE = frozenset({"call_function", "call_module", "call_method"})
 """The node kinds that compute something."""
@@ -48,7 +49,7 @@ class StackTable:
     def index(self, text: str) -> int | None:
         """Return the index of a trace, or None for text without a frame."""
         if text not in self._index_of_text:
-            stack = parse_stack_trace(text)
+            stack = with_columns(parse_stack_trace(text))
             self._index_of_text[text] = self._intern(stack) if stack else None
         return self._index_of_text[text]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from typing import Any
 
 from torch._dynamo.callback import callback_handler
 from torch._inductor import config
@@ -73,10 +74,12 @@ def register_plain(front_end: FrontEnd) -> None:
 
 
 def _register_recording(front_end: FrontEnd) -> None:
+    scheduling: Any = front_end.scheduling
+    wrapper: Any = front_end.wrapper
     register_backend_for_device(
         DEVICE,
-        provenance_scheduling(front_end.scheduling),
-        provenance_wrapper(front_end.wrapper),
+        provenance_scheduling(scheduling),
+        provenance_wrapper(wrapper),
         device_custom_pass=device_pass(front_end),
         device_custom_config=front_end.config,
     )

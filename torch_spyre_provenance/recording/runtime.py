@@ -34,7 +34,8 @@ def recorded(async_compile: Any) -> Any:
     session = current_session()
     if session is None:
         return _Silent(async_compile)
-    loading = provenance_async_compile(type(async_compile))()
+    base: Any = type(async_compile)
+    loading = provenance_async_compile(base)()
     loading.load = ModuleLoad(session=session, guard=Guard(strict=session.strict))
     return loading
 

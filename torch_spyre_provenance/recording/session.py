@@ -9,11 +9,11 @@ from pathlib import Path
 from attrs import define, field, frozen
 
 from ..frontends.contract import FrontEnd
-from ..model import Bundle
+from ..model import Bundle, Observation
 from . import compat, run_facts
 from .builder import CompileBuilder, FrameRecord, Frames
 from .guard import Guard, describe
-from .points import RUN_POINTS, Point
+from .points import OWN_POINTS, RUN_POINTS, Point
 
 Publish = Callable[[Bundle, Path], Path]
 """Writes a bundle under a directory and returns the bundle's own directory."""
@@ -68,6 +68,10 @@ class Session:
         """Return the bundles recorded so far, in the order of their completion."""
         with self._lock:
             return tuple(self._bundles)
+
+    def observations(self) -> tuple[Observation, ...]:
+        """Return the counts of the recorder's own steps."""
+        return self.guard.observations(OWN_POINTS, {})
 
     def frame(self) -> FrameRecord:
         """Return the record of the Dynamo graph that this thread compiles."""
