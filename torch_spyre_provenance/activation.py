@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from .errors import OutputError
+from .errors import FrontEndError, OutputError
 from .frontends.contract import FrontEnd
 from .frontends.discovery import load_front_end
 from .publish import publish
@@ -105,14 +106,28 @@ def start_from_environment() -> None:
 
 
 def recording_for_backend() -> Session:
-    """Return the active recording, or start one from the environment's settings."""
-    return current_session() or _start(from_environment())
+    """Return the active recording, or start one from the environment's settings.
+
+    Where there can be no front end, the graphs of other devices are recorded.
+    """
+    session = current_session()
+    if session is not None:
+        return session
+    try:
+        return _start(from_environment())
+    except FrontEndError as error:
+        warnings.warn(f"no device kernels: {error}", RuntimeWarning, stacklevel=2)
+        return _install(from_environment(), None)
 
 
 def _start(settings: Settings) -> Session:
+    return _install(settings, _front_end(settings))
+
+
+def _install(settings: Settings, front_end: FrontEnd | None) -> Session:
     session = Session(
         publish=publish,
-        front_end=_front_end(settings),
+        front_end=front_end,
         out=settings.out,
         strict=settings.strict,
     )

@@ -43,12 +43,11 @@ def double(x):
 def run(out, option, meddle, *, strict=False):
     """Compile `double` with a user's pass in an option, and return the recording."""
     torch._dynamo.reset()
-    x = torch.ones(8, 64).to("spyre")
     with (
-        config.patch({option: Meddler(meddle)}),
         torch_spyre_provenance.record(out=out, strict=strict) as recording,
+        config.patch({option: Meddler(meddle)}),
     ):
-        result = torch.compile(double)(x)
+        result = torch.compile(double)(torch.ones(8, 64).to("spyre"))
     assert torch.equal(torch.full((8, 64), 2.0), result.cpu())
     return recording
 

@@ -1,1 +1,20 @@
 """Bundles on disk: the one JSON border, and the one writer."""
+
+from __future__ import annotations
+
+from .bundle_dir import BUNDLE_FILE, find_bundles, read_bundle, write_bundle
+from .codec import dumps, loads, pack, unpack
+from .handles import handle_json, parse_handle
+
+__all__ = [
+    "BUNDLE_FILE",
+    "dumps",
+    "find_bundles",
+    "handle_json",
+    "loads",
+    "pack",
+    "parse_handle",
+    "read_bundle",
+    "unpack",
+    "write_bundle",
+]

@@ -1,0 +1,62 @@
+# Everything a developer types. `make help` lists it.
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+# Arguments for the tool that a target runs: make test ARGS='tests/model -x'
+ARGS ?=
+# Test workers: no more than four, since each one compiles.
+JOBS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); echo $$((n < 4 ? n : 4)))
+
+# One thread per process: workers would otherwise fight over the cores.
+export OMP_NUM_THREADS ?= 1
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help setup audit test lint types format golden check clean
+
+help:  ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-8s %s\n", $$1, $$2}' Makefile
+
+setup: $(STAMP)  ## Make the virtual environment (every other target does it when needed)
+
+# setuptools first: with it there, building the package needs no environment of its own,
+# which constraints would not reach.
+$(STAMP): setup.py pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and \
+	    "Python 3.11 or later is needed: make PYTHON=/path/to/python3.11")'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet -c constraints.txt setuptools
+	$(BIN)/python -m pip install --quiet -c constraints.txt --no-build-isolation \
+	    --editable '.[test,lint]'
+	@touch $@
+
+audit: $(STAMP)  ## Compile the example model and audit it: the main job
+	$(BIN)/spyre-provenance audit $(ARGS)
+
+test: $(STAMP)  ## Run the tests
+	$(BIN)/python -m pytest --numprocesses=$(JOBS) --dist=worksteal $(ARGS)
+
+lint: $(STAMP) types  ## Check style, types and the direction of imports
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-logo
+
+types: $(STAMP)  ## Check types
+	$(BIN)/mypy
+
+format: $(STAMP)  ## Format the sources and fix what can be fixed
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+golden: $(STAMP)  ## Accept the reports as they are now (then read the diff)
+	$(BIN)/python -m pytest tests/report --update-goldens $(ARGS)
+
+check: lint test  ## What CI runs
+
+clean:  ## Remove everything that was made here, the virtual environment too
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache \
+	    .hypothesis .import_linter_cache .benchmarks
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

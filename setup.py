@@ -1,0 +1,80 @@
+"""Metadata and entry points of the distribution."""
+
+from pathlib import Path
+
+from setuptools import find_packages, setup
+
+setup(
+    name="torch-spyre-provenance",
+    version="0.1.0",
+    description="Which line of a PyTorch model became which Spyre kernel, and back.",
+    long_description=Path(__file__).with_name("README.md").read_text(encoding="utf-8"),
+    long_description_content_type="text/markdown",
+    license_expression="Apache-2.0",
+    license_files=["LICENSE"],
+    keywords=["pytorch", "inductor", "compiler", "provenance", "spyre", "debugging"],
+    classifiers=[
+        "Development Status :: 4 - Beta",
+        "Intended Audience :: Developers",
+        "Operating System :: POSIX :: Linux",
+        "Programming Language :: Python :: 3",
+        "Programming Language :: Python :: 3 :: Only",
+        "Programming Language :: Python :: 3.11",
+        "Programming Language :: Python :: 3.12",
+        "Programming Language :: Python :: 3.13",
+        "Topic :: Software Development :: Compilers",
+        "Topic :: Software Development :: Debuggers",
+        "Typing :: Typed",
+    ],
+    packages=find_packages(include=["torch_spyre_provenance*"]),
+    package_data={
+        "torch_spyre_provenance": ["py.typed"],
+        "torch_spyre_provenance.report": ["templates/*"],
+        "torch_spyre_provenance.store": ["schemas/*.json"],
+    },
+    python_requires=">=3.11",
+    install_requires=[
+        # The compiler that is observed. Bundles are read without importing it.
+        "torch>=2.11",
+        # The values of a bundle.
+        "attrs>=23.2",
+        # Between those values and JSON: structure, and speed.
+        "cattrs>=24.1",
+        "orjson>=3.10",
+        # The command line.
+        "click>=8.1",
+    ],
+    extras_require={
+        "test": [
+            "hypothesis>=6.100",
+            "jsonschema>=4.21",
+            # Without it, `import torch` warns.
+            "numpy>=1.26",
+            "pytest>=8.2",
+            "pytest-timeout>=2.3",
+            "pytest-xdist>=3.6",
+            # The package is built and installed by a test, without network.
+            "setuptools>=77",
+        ],
+        "lint": [
+            "import-linter>=2.1",
+            "mypy>=1.15",
+            "ruff>=0.11",
+        ],
+    },
+    entry_points={
+        "console_scripts": [
+            "spyre-provenance = torch_spyre_provenance.cli:main",
+        ],
+        # `import torch` calls these.
+        "torch.backends": [
+            "torch_spyre_provenance = torch_spyre_provenance.autoload:autoload",
+        ],
+        # `torch.compile(model, backend="spyre_provenance")` finds these by name.
+        "torch_dynamo_backends": [
+            "spyre_provenance = torch_spyre_provenance.backend:spyre_provenance",
+        ],
+    },
+    # The default subject's source lines are read from its file.
+    zip_safe=False,
+)

@@ -1,0 +1,138 @@
+"""What the analyses know about operators, as tables."""
+
+from __future__ import annotations
+
+import re
+
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+_BUILT_IN = re.compile(r"<(?:built-in |bound |wrapped |class )*(?:function|method)? ?'?([\w.]+)")
+
+_NAMESPACES = frozenset(
+    {"aten", "higher_order", "inductor", "prims", "quantized", "spyre"}
+)
+
+VIEWS = frozenset(
+    {
+        "_reshape_alias",
+        "_unsafe_view",
+        "alias",
+        "as_strided",
+        "broadcast_in_dim",
+        "broadcast_to",
+        "chunk",
+        "detach",
+        "diagonal",
+        "expand",
+        "expand_as",
+        "flatten",
+        "getitem",
+        "movedim",
+        "narrow",
+        "numpy_T",
+        "permute",
+        "reshape",
+        "select",
+        "slice",
+        "split",
+        "split_with_sizes",
+        "squeeze",
+        "swapaxes",
+        "swapdims",
+        "t",
+        "transpose",
+        "unbind",
+        "unflatten",
+        "unfold",
+        "unsafe_split",
+        "unsqueeze",
+        "view",
+        "view_as",
+    }
+)
+"""Operators that only look at memory in another way: no device op computes them."""
+
+CONTRACTIONS = frozenset(
+    {
+        "_scaled_mm",
+        "addbmm",
+        "addmm",
+        "addmv",
+        "baddbmm",
+        "batchmatmul",
+        "bilinear",
+        "bmm",
+        "convolution",
+        "dot",
+        "einsum",
+        "linear",
+        "matmul",
+        "mm",
+        "mv",
+    }
+)
+"""Operators whose work is one matrix multiplication, whatever else they add to it."""
+
+WITH_ADDEND = frozenset(
+    {"addbmm", "addmm", "addmv", "baddbmm", "bilinear", "convolution", "linear"}
+)
+"""Those of the `CONTRACTIONS` that also add a tensor to the product."""
+
+ADDITIONS = frozenset({"add", "add_", "sub"})
+"""Operators by which a compiler adds the addend after the product."""
+
+MADE_FROM = {
+    "addmm": frozenset({"linear", "addmm", "addmm_"}),
+    "baddbmm": frozenset({"baddbmm", "baddbmm_"}),
+    "linear": frozenset({"linear"}),
+    "mm": frozenset({"linear", "matmul", "mm", "einsum", "__matmul__", "addmm"}),
+    "bmm": frozenset({"linear", "matmul", "bmm", "einsum", "__matmul__", "baddbmm"}),
+}
+"""Which calls of a model an ATen operator can have been made from."""
+
+PASS_THROUGH = VIEWS | {
+    "clone",
+    "contiguous",
+    "dropout",
+    "float",
+    "half",
+    "identity",
+    "to",
+    "type",
+}
+"""Calls that may leave no node behind, so that a value seems to skip them."""
+
+INSERTED_BY = {
+    "restickify": "insert_restickify",
+    "constant": "split_multi_ops",
+    "constant_pad_nd": "insert_bmm_padding",
+    "empty": "insert_bmm_padding",
+}
+"""The pass that makes nodes of an operator, where the node itself does not tell."""
+
+
+def packet(target: str | None) -> str:
+    """Return the bare name of an operator, ``mm`` for ``aten.mm.default``.
+
+    Args:
+        target: Text of an ATen overload, of a Python function (by qualified name or as
+            `repr` writes it), or of a method.
+    """
+    if not target:
+        return ""
+    if target.startswith("<"):
+        match = _BUILT_IN.match(target)
+        return match[1].rpartition(".")[2] if match else ""
+    namespace, _, rest = target.partition(".")
+    if namespace in _NAMESPACES:
+        return rest.partition(".")[0]
+    return target.rpartition(".")[2]
+
+
+def is_view(target: str | None) -> bool:
+    """Return whether a node's target only looks at memory in another way."""
+    return packet(target) in VIEWS
+
+
+def without_address(text: str) -> str:
+    """Return the `repr` of an object without the address, which differs by run."""
+    return _ADDRESS.sub("", text)

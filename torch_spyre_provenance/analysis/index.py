@@ -1,0 +1,115 @@
+"""Look-ups over one bundle, each built once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from typing import TypeVar
+
+from attrs import frozen
+
+from ..model import Bundle, FxGraph, FxNode, IrGraph, IrOp, SourceFn
+
+_K = TypeVar("_K")
+_V = TypeVar("_V")
+
+
+@frozen(slots=False)
+class BundleIndex:
+    """Where things are in a bundle.
+
+    A stage that was not recorded has empty look-ups.
+
+    Attributes:
+        bundle: The bundle.
+    """
+
+    bundle: Bundle
+
+    @cached_property
+    def pre_nodes(self) -> Mapping[str, FxNode]:
+        """Return the pre-grad nodes by name."""
+        return _by_name(self.bundle.fx_pre_grad)
+
+    @cached_property
+    def post_nodes(self) -> Mapping[str, FxNode]:
+        """Return the post-grad nodes by name."""
+        return _by_name(self.bundle.fx_post_grad)
+
+    @cached_property
+    def later_nodes(self) -> Mapping[str, FxNode]:
+        """Return the nodes that passes made after post-grad was recorded, by name."""
+        graphs = (self.bundle.loop_ir_pre, self.bundle.loop_ir_post)
+        nodes = [node for graph in graphs if graph for node in graph.nodes]
+        return {n.name: n for n in nodes if n.name not in self.post_nodes}
+
+    @cached_property
+    def pre_by_stack(self) -> Mapping[int, tuple[str, ...]]:
+        """Return the names of the pre-grad nodes of each stack trace."""
+        return _collect(
+            (node.stack, name)
+            for name, node in self.pre_nodes.items()
+            if node.stack is not None
+        )
+
+    @cached_property
+    def pre_by_source_fns(self) -> Mapping[tuple[SourceFn, ...], tuple[str, ...]]:
+        """Return the names of the pre-grad nodes of each `source_fn_stack`."""
+        return _collect((node.source_fns, name) for name, node in self.pre_nodes.items())
+
+    @cached_property
+    def pre_users(self) -> Mapping[str, tuple[str, ...]]:
+        """Return the names of the users of each pre-grad node."""
+        return _users(self.pre_nodes.values())
+
+    @cached_property
+    def post_users(self) -> Mapping[str, tuple[str, ...]]:
+        """Return the names of the users of each post-grad node."""
+        return _users(self.post_nodes.values())
+
+    @cached_property
+    def ir_pre(self) -> Mapping[str, IrOp]:
+        """Return the operations before the passes by the buffer that they write."""
+        return _by_buffer(self.bundle.loop_ir_pre)
+
+    @cached_property
+    def ir_post(self) -> Mapping[str, IrOp]:
+        """Return the operations after the passes by the buffer that they write."""
+        return _by_buffer(self.bundle.loop_ir_post)
+
+    @cached_property
+    def ir_readers(self) -> Mapping[str, tuple[str, ...]]:
+        """Return the buffers whose operations read each buffer, after the passes."""
+        return _collect(
+            (source, buffer)
+            for buffer, op in self.ir_post.items()
+            for source in op.reads
+        )
+
+    def node(self, name: str) -> FxNode | None:
+        """Return a post-grad or later node."""
+        return self.post_nodes.get(name) or self.later_nodes.get(name)
+
+
+def buffer_of(op: IrOp) -> str:
+    """Return the buffer that an operation writes, or its own name without one."""
+    return op.buffer or op.name
+
+
+def _by_name(graph: FxGraph | None) -> dict[str, FxNode]:
+    return {node.name: node for node in graph.nodes} if graph else {}
+
+
+def _by_buffer(graph: IrGraph | None) -> dict[str, IrOp]:
+    return {buffer_of(op): op for op in graph.ops} if graph else {}
+
+
+def _users(nodes: Iterable[FxNode]) -> dict[str, tuple[str, ...]]:
+    return _collect((source, node.name) for node in nodes for source in node.inputs)
+
+
+def _collect(pairs: Iterable[tuple[_K, _V]]) -> dict[_K, tuple[_V, ...]]:
+    lists: dict[_K, list[_V]] = {}
+    for key, value in pairs:
+        lists.setdefault(key, []).append(value)
+    return {key: tuple(values) for key, values in lists.items()}

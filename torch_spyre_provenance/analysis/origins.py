@@ -1,0 +1,189 @@
+"""Where each FX node came from: its call of the model, with evidence.
+
+A node that carries its own stack trace, or a history that ends in a pre-grad node, is
+*measured*. What a compiler made of one call and left without a trace is `siblings`'
+business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from typing import TypeVar
+
+from attrs import frozen
+
+from ..model import Evidence, FxNode, ModuleCall
+from .aten import MADE_FROM, packet
+from .index import BundleIndex
+
+_T = TypeVar("_T")
+
+
+class Rule(StrEnum):
+    """How an op or a node was given its lines; the functions say what each proves."""
+
+    OWN_STACK = "own-stack"
+    FROM_NODE = "from-node"
+    SPLIT_SIBLING = "split-sibling"
+    OPERAND_VIEW = "operand-view"
+    DATA_FLOW = "data-flow"
+    ELIMINATION = "elimination"
+    FOR_READERS = "for-readers"
+    FOR_SOURCES = "for-sources"
+    NONE = "none"
+
+
+@frozen(kw_only=True)
+class Origin:
+    """What is known of one FX node's place in the model.
+
+    Attributes:
+        stacks: Indices of the stack traces that it stands for, each once.
+        modules: The enclosing modules, outermost first.
+        calls: Names of the pre-grad nodes that it came from.
+        calls_evidence: How those are known.
+        evidence: How the stacks are known.
+        rule: The rule that found them.
+        reason: Why there are none; "" otherwise.
+    """
+
+    stacks: tuple[int, ...] = ()
+    modules: tuple[ModuleCall, ...] = ()
+    calls: tuple[str, ...] = ()
+    calls_evidence: Evidence = Evidence.MISSING
+    evidence: Evidence = Evidence.MISSING
+    rule: Rule = Rule.NONE
+    reason: str = ""
+
+
+def own_origin(node: FxNode, index: BundleIndex) -> Origin:
+    """Apply *own-stack*, else *from-node*, to a post-grad node.
+
+    The trace is the one that Dynamo took while it traced the call; passes copy it along.
+    The history names the nodes that this one replaced, down to the pre-grad graph, whose
+    own trace then counts. Both are read from the node itself.
+    """
+    calls = _named_calls(node, index)
+    evidence = Evidence.MEASURED if calls else Evidence.MISSING
+    stacks = distinct(
+        stack
+        for name in calls
+        if (stack := index.pre_nodes[name].stack) is not None
+    )
+    rule = Rule.FROM_NODE
+    if node.stack is not None:
+        rule, stacks = Rule.OWN_STACK, (node.stack,)
+        if not calls:
+            calls = _calls_on_the_line(node, index)
+            evidence = Evidence.INFERRED if calls else Evidence.MISSING
+    if not stacks:
+        return Origin(modules=node.modules, reason="its stack trace was lost")
+    return Origin(
+        stacks=stacks,
+        modules=node.modules or modules_of(calls, index),
+        calls=calls,
+        calls_evidence=evidence,
+        evidence=Evidence.MEASURED,
+        rule=rule,
+    )
+
+
+def later_origin(
+    node: FxNode, index: BundleIndex, found: Mapping[str, Origin]
+) -> Origin:
+    """Apply *own-stack*, else *from-node*, to a node that a pass made after post-grad.
+
+    Its history names post-grad nodes before pre-grad ones, so that the nearest step that
+    was recorded counts.
+    """
+    parents = [step for step in node.from_nodes if step.name in index.post_nodes]
+    near = [found[step.name] for step in parents if step.depth == parents[0].depth]
+    stacks = distinct(stack for origin in near for stack in origin.stacks)
+    evidence, rule = Evidence.MEASURED, Rule.FROM_NODE
+    inferred = [origin for origin in near if origin.evidence is Evidence.INFERRED]
+    if inferred:
+        evidence, rule = Evidence.INFERRED, inferred[0].rule
+    if node.stack is not None:
+        evidence, rule, stacks = Evidence.MEASURED, Rule.OWN_STACK, (node.stack,)
+    if not stacks:
+        return Origin(reason="a pass made it and did not say for what")
+    calls = distinct(call for origin in near for call in origin.calls)
+    return Origin(
+        stacks=stacks,
+        modules=node.modules or next((o.modules for o in near if o.modules), ()),
+        calls=calls,
+        calls_evidence=evidence if calls else Evidence.MISSING,
+        evidence=evidence,
+        rule=rule,
+    )
+
+
+def is_made_by_compiler(node: FxNode, index: BundleIndex) -> bool:
+    """Return whether no call of the model stands behind a node.
+
+    A node that AOTAutograd lowered from a call keeps `original_aten`; one that a pass
+    invented does not, or is not in the post-grad graph at all.
+    """
+    return node.name not in index.post_nodes or node.original_aten is None
+
+
+def modules_of(calls: Iterable[str], index: BundleIndex) -> tuple[ModuleCall, ...]:
+    """Return the modules around the first of these pre-grad nodes that has any."""
+    return next(
+        (
+            node.modules
+            for name in calls
+            if (node := index.pre_nodes.get(name)) and node.modules
+        ),
+        (),
+    )
+
+
+def can_make(call: FxNode, aten: str) -> bool:
+    """Return whether a pre-grad node can be what an ATen operator was made from.
+
+    Args:
+        call: The pre-grad node.
+        aten: The operator's bare name.
+    """
+    names = {packet(call.target)}
+    names.update(packet(fn.target).lower() for fn in call.source_fns[-1:])
+    return not names.isdisjoint(MADE_FROM.get(aten, {aten}))
+
+
+def distinct(values: Iterable[_T]) -> tuple[_T, ...]:
+    """Return the values without repetitions, in the order of their first appearance."""
+    return tuple(dict.fromkeys(values))
+
+
+def _named_calls(node: FxNode, index: BundleIndex) -> tuple[str, ...]:
+    """Return the pre-grad nodes that the node's own metadata names.
+
+    The last step of `from_node` lies in the pre-grad graph. Earlier steps lie in graphs
+    between, whose names may by chance be those of other pre-grad nodes.
+    """
+    deepest = max((step.depth for step in node.from_nodes), default=-1)
+    ends = [step.name for step in node.from_nodes if step.depth == deepest]
+    calls = distinct(name for name in ends if _agrees(node, name, index))
+    if calls or not node.source_fns:
+        return calls
+    same = index.pre_by_source_fns.get(node.source_fns, ())
+    return same if len(same) == 1 and _agrees(node, same[0], index) else ()
+
+
+def _agrees(node: FxNode, call: str, index: BundleIndex) -> bool:
+    """Return whether a pre-grad node exists and was traced at the same place."""
+    pre = index.pre_nodes.get(call)
+    if pre is None:
+        return False
+    return node.stack is None or pre.stack is None or node.stack == pre.stack
+
+
+def _calls_on_the_line(node: FxNode, index: BundleIndex) -> tuple[str, ...]:
+    """Return the pre-grad nodes with the same trace; those that fit best, all of them."""
+    assert node.stack is not None
+    names = index.pre_by_stack.get(node.stack, ())
+    aten = packet(node.original_aten)
+    fitting = [n for n in names if index.pre_nodes[n].modules == node.modules] or names
+    return tuple([n for n in fitting if can_make(index.pre_nodes[n], aten)] or fitting)

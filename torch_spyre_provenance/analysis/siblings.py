@@ -1,0 +1,314 @@
+"""Lines for the parts of a call that lost their traces when a compiler split it.
+
+Inductor joins ``mm`` and ``add`` into ``addmm``, and a device's passes split it again;
+the new nodes keep `original_aten` and lose the trace. Each rule here gives such a node
+to the one call that the graph leaves for it. Where two calls stay possible it gives it
+to none, for a wrong line is worse than no line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from attrs import define, evolve, field
+
+from ..model import Evidence, FxNode
+from .aten import ADDITIONS, CONTRACTIONS, PASS_THROUGH, WITH_ADDEND, is_view, packet
+from .index import BundleIndex
+from .origins import (
+    Origin,
+    Rule,
+    can_make,
+    distinct,
+    later_origin,
+    modules_of,
+    own_origin,
+)
+
+_MOST_ROUNDS = 16
+
+
+def resolve_origins(index: BundleIndex) -> Mapping[str, Origin]:
+    """Return the origin of every post-grad node and of every node made later.
+
+    Args:
+        index: The bundle's look-ups.
+
+    Returns:
+        One entry per node, those without a line included.
+    """
+    found = {name: own_origin(node, index) for name, node in index.post_nodes.items()}
+    _Inference(index, found).run()
+    for name, node in index.later_nodes.items():
+        found[name] = later_origin(node, index, found)
+    return found
+
+
+@define
+class _Inference:
+    """The rules, and the origins that they add to.
+
+    Attributes:
+        index: The bundle's look-ups.
+        found: The origins by node name.
+    """
+
+    index: BundleIndex
+    found: dict[str, Origin]
+    _claimed: set[str] = field(factory=set, init=False)
+
+    def run(self) -> None:
+        """Apply the rules until nothing more follows, the strongest ones first."""
+        post = self.index.post_nodes
+        todo = [
+            node
+            for name, node in post.items()
+            if node.original_aten is not None and not self.found[name].stacks
+        ]
+        if not todo:
+            return
+        for name, node in post.items():
+            self._claim(node, self.found[name])
+        for _ in range(_MOST_ROUNDS):
+            left = len(todo)
+            for rule in (self._split_sibling, self._operand_view):
+                todo = self._sweep(todo, rule)
+            if len(todo) == left:
+                todo = self._sweep(todo, self._data_flow)
+            if len(todo) == left:
+                todo = self._elimination(todo)
+            if not todo or len(todo) == left:
+                break
+        for node in todo:
+            self.found[node.name] = evolve(
+                self.found[node.name], reason=self._why_open(node)
+            )
+
+    def _sweep(
+        self, todo: list[FxNode], rule: Callable[[FxNode], Origin | None]
+    ) -> list[FxNode]:
+        """Try a rule on every open node, forth and back; return what stays open."""
+        for _ in range(2):
+            rest: list[FxNode] = []
+            for node in todo:
+                origin = rule(node)
+                if origin is None:
+                    rest.append(node)
+                else:
+                    self.found[node.name] = origin
+                    self._claim(node, origin)
+            # Chains resolve from one end: from their sources or from their readers.
+            todo = rest[::-1]
+        return todo
+
+    def _split_sibling(self, node: FxNode) -> Origin | None:
+        """Give one half of a split call the line of the other half.
+
+        A call such as ``linear`` multiplies and adds. If its addition has a line, the
+        product that it adds belongs to the same call: the only product among its inputs,
+        which nothing else reads. The same holds from the product to the addition.
+        """
+        if packet(node.target) in CONTRACTIONS:
+            users = self.index.post_users.get(node.name, ())
+            whole = self.index.post_nodes.get(users[0]) if len(users) == 1 else None
+            if whole is None or self._product_of(whole) is not node:
+                return None
+            return self._given(whole, Rule.SPLIT_SIBLING)
+        product = self._product_of(node)
+        if product is None or packet(product.original_aten) not in WITH_ADDEND:
+            return None
+        return self._given(product, Rule.SPLIT_SIBLING)
+
+    def _product_of(self, node: FxNode) -> FxNode | None:
+        """Return the product that an addition made from a larger call adds up."""
+        if packet(node.target) not in ADDITIONS:
+            return None
+        if packet(node.original_aten) not in WITH_ADDEND:
+            return None
+        post = self.index.post_nodes
+        products = [
+            post[name]
+            for name in node.inputs
+            if name in post and packet(post[name].target) in CONTRACTIONS
+        ]
+        if len(products) != 1:
+            return None
+        return products[0] if self._only_user(products[0]) == node.name else None
+
+    def _operand_view(self, node: FxNode) -> Origin | None:
+        """Give a product the line of a view that its own call made of an operand.
+
+        Lowering ``linear`` makes a transposed view of the weight. That view is made from
+        a value that the call did not compute, so that it is an operand and not the
+        result; where one product alone reads it, that product is the call's.
+        """
+        if packet(node.target) not in CONTRACTIONS:
+            return None
+        views = [view for view in self._inputs(node) if self._is_own_operand(view)]
+        origins = {self.found[view.name].stacks for view in views}
+        return self._given(views[0], Rule.OPERAND_VIEW) if len(origins) == 1 else None
+
+    def _is_own_operand(self, view: FxNode) -> bool:
+        origin = self.found[view.name]
+        if not origin.stacks or not is_view(view.target):
+            return False
+        if packet(view.original_aten) not in CONTRACTIONS:
+            return False
+        if self._only_user(view) is None:
+            return False
+        root = self._root(view)
+        if root is None:
+            return True
+        made_by = self.found[root.name]
+        return bool(made_by.stacks) and made_by.stacks != origin.stacks
+
+    def _root(self, view: FxNode) -> FxNode | None:
+        """Return the node whose memory a view looks at; None for an input."""
+        node: FxNode | None = view
+        while node is not None and is_view(node.target):
+            node = self.index.post_nodes.get(node.inputs[0]) if node.inputs else None
+        return node
+
+    def _data_flow(self, node: FxNode) -> Origin | None:
+        """Give a node the only call that lies between its neighbours' calls.
+
+        What a node reads was computed by its own call or by one that its call reads, and
+        likewise for what reads it. The pre-grad graph says which calls those are; those
+        that cannot make such an operator, or have their own product already, drop out.
+        """
+        return self._only(self._between(node), Rule.DATA_FLOW)
+
+    def _elimination(self, todo: list[FxNode]) -> list[FxNode]:
+        """Give nodes the only line in the model whose call still lacks its product.
+
+        Each call makes one product. Where all calls but those of one line have theirs,
+        the products without a line are of that line. Returns what stays open.
+        """
+        pre = self.index.pre_nodes
+        origins: dict[str, Origin | None] = {}
+        for aten in {packet(node.original_aten) for node in todo} & WITH_ADDEND:
+            calls = {name for name, call in pre.items() if can_make(call, aten)}
+            origins[aten] = self._only(calls - self._claimed, Rule.ELIMINATION)
+        rest: list[FxNode] = []
+        for node in todo:
+            origin = origins.get(packet(node.original_aten))
+            if origin is None:
+                rest.append(node)
+            else:
+                self.found[node.name] = origin
+        return rest
+
+    def _between(self, node: FxNode) -> set[str]:
+        limits = list(self._limits(node))
+        if not limits:
+            return set()
+        calls = set.intersection(*limits)
+        aten = packet(node.original_aten)
+        pre = self.index.pre_nodes
+        return {n for n in calls - self._claimed if can_make(pre[n], aten)}
+
+    def _limits(self, node: FxNode) -> Iterator[set[str]]:
+        """Yield, for each neighbour with a known call, the calls that its side allows."""
+        post, users = self.index.post_nodes, self.index.post_users
+        for part in self._halves(node):
+            for call in self._near(part.name, lambda name: post[name].inputs):
+                yield {call} | self._calls_after(call)
+            for call in self._near(part.name, lambda name: users.get(name, ())):
+                yield {call} | self._calls_before(call)
+
+    def _near(self, start: str, step: Callable[[str], tuple[str, ...]]) -> set[str]:
+        """Return the calls of the nearest nodes on one side that have just one call."""
+        post = self.index.post_nodes
+        calls: set[str] = set()
+        seen = {start}
+        ways = [start]
+        while ways:
+            for name in step(ways.pop()):
+                if name in seen or name not in post:
+                    continue
+                seen.add(name)
+                origin = self.found[name]
+                if len(origin.calls) == 1:
+                    calls.add(origin.calls[0])
+                elif not origin.calls and is_view(post[name].target):
+                    ways.append(name)
+        return calls
+
+    def _halves(self, node: FxNode) -> tuple[FxNode, ...]:
+        """Return a node and the other half of its split call, where that is certain."""
+        product = self._product_of(node)
+        if product is not None and product.original_aten == node.original_aten:
+            return (node, product)
+        users = self.index.post_users.get(node.name, ())
+        whole = self.index.post_nodes.get(users[0]) if len(users) == 1 else None
+        if whole is None or whole.original_aten != node.original_aten:
+            return (node,)
+        return (node, whole) if self._product_of(whole) is node else (node,)
+
+    def _calls_before(self, call: str) -> set[str]:
+        return self._beyond(call, lambda name: self.index.pre_nodes[name].inputs)
+
+    def _calls_after(self, call: str) -> set[str]:
+        return self._beyond(call, lambda name: self.index.pre_users.get(name, ()))
+
+    def _beyond(self, call: str, step: Callable[[str], tuple[str, ...]]) -> set[str]:
+        """Return the neighbouring calls, looking through those that leave no node."""
+        pre = self.index.pre_nodes
+        seen: set[str] = set()
+        ways = [call]
+        while ways:
+            for name in step(ways.pop()):
+                if name in pre and name not in seen:
+                    seen.add(name)
+                    if packet(pre[name].target) in PASS_THROUGH:
+                        ways.append(name)
+        return seen
+
+    def _only(self, calls: set[str], rule: Rule) -> Origin | None:
+        """Return the origin that stands for a set of calls on one and the same line."""
+        names = tuple(sorted(calls))
+        stacks = distinct(self.index.pre_nodes[name].stack for name in names)
+        if len(stacks) != 1 or stacks[0] is None:
+            return None
+        return Origin(
+            stacks=(stacks[0],),
+            modules=modules_of(names, self.index) if len(names) == 1 else (),
+            calls=names,
+            calls_evidence=Evidence.INFERRED,
+            evidence=Evidence.INFERRED,
+            rule=rule,
+        )
+
+    def _given(self, sibling: FxNode, rule: Rule) -> Origin | None:
+        origin = self.found[sibling.name]
+        if not origin.stacks:
+            return None
+        return evolve(
+            origin,
+            rule=rule,
+            evidence=Evidence.INFERRED,
+            calls_evidence=Evidence.INFERRED if origin.calls else Evidence.MISSING,
+        )
+
+    def _claim(self, node: FxNode, origin: Origin) -> None:
+        if len(origin.calls) == 1 and (
+            packet(node.target) in CONTRACTIONS or self._product_of(node) is not None
+        ):
+            self._claimed.add(origin.calls[0])
+
+    def _inputs(self, node: FxNode) -> list[FxNode]:
+        post = self.index.post_nodes
+        return [post[name] for name in node.inputs if name in post]
+
+    def _only_user(self, node: FxNode) -> str | None:
+        users = self.index.post_users.get(node.name, ())
+        return users[0] if len(users) == 1 else None
+
+    def _why_open(self, node: FxNode) -> str:
+        lost = f"{packet(node.original_aten)} lost its stack trace"
+        if not self.index.pre_nodes:
+            return f"{lost} and nothing beside it has one"
+        calls = sorted(self._between(node))[:4]
+        if len(calls) < 2:
+            return f"{lost} and no neighbour tells its call"
+        return f"{lost} and may be of any of {', '.join(calls)}"

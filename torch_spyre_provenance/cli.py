@@ -1,0 +1,161 @@
+"""The command ``spyre-provenance``: arguments in, one library call, exit code out."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from enum import IntEnum
+from functools import wraps
+from pathlib import Path
+
+import click
+
+from .errors import ProvenanceError
+from .subjects import DEFAULT_SUBJECT
+
+PROGRAM = "spyre-provenance"
+DISTRIBUTION = "torch-spyre-provenance"
+_STDOUT, _STDERR = 1, 2
+
+
+class ExitCode(IntEnum):
+    """What the command's exit code says."""
+
+    OK = 0
+    ERROR = 1
+    USAGE = 2
+    VERDICT = 3
+    INTERRUPTED = 130  # what shells expect after SIGINT
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code.
+
+    Args:
+        argv: The arguments after the program's name; by default the process's own.
+    """
+    try:
+        code = cli.main(
+            args=None if argv is None else list(argv),
+            prog_name=PROGRAM,
+            standalone_mode=False,
+        )
+    except click.ClickException as error:
+        error.show()
+        return ExitCode.USAGE
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("interrupted", err=True)
+        return ExitCode.INTERRUPTED
+    return int(code or ExitCode.OK)
+
+
+def _reporting_errors(command: Callable[..., ExitCode]) -> Callable[..., ExitCode]:
+    """Give a command ``--debug``, and turn the package's errors into one line."""
+
+    @click.option("--debug", is_flag=True, help="Show tracebacks.")
+    @wraps(command)
+    def run(*, debug: bool, **options: object) -> ExitCode:
+        try:
+            return command(**options)
+        except ProvenanceError as error:
+            if debug:
+                traceback.print_exc()
+            click.echo(f"{PROGRAM}: {error}", err=True)
+            return ExitCode.ERROR
+
+    return run
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name=DISTRIBUTION, message="%(prog)s %(version)s")
+def cli() -> None:
+    """Tell which line of a PyTorch model became which Spyre kernel, and back."""
+
+
+_BUNDLE = click.Path(exists=True, path_type=Path)
+
+
+@cli.command()
+@click.option(
+    "--model",
+    "spec",
+    metavar="MODULE:FACTORY",
+    default=DEFAULT_SUBJECT,
+    help="A function that returns a module and its example inputs; by default one that "
+    "makes a small MLP.",
+)
+@click.option(
+    "--out",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Where the bundles go; by default next to the kernels.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@_reporting_errors
+def audit(spec: str, out: Path | None, *, as_json: bool) -> ExitCode:
+    """Compile a model on the Spyre device and write its audit bundle.
+
+    Progress goes to standard error, the summary to standard output. A model that
+    compiles into several graphs has a bundle for each: with --json, the object
+    describes the first, and lists the others under "more".
+    """
+    from .audit import audit as run_audit
+    from .summary import audit_facts, summary_text
+
+    with _stdout_kept():
+        audited = run_audit(spec, out=out, notify=_tell)
+    if as_json:
+        first, *more = (audit_facts(bundle, path) for bundle, path in audited)
+        click.echo(json.dumps({**first, "more": more} if more else first, indent=2))
+    else:
+        texts = (summary_text(bundle, path) for bundle, path in audited)
+        click.echo("\n\n".join(texts))
+    return ExitCode.OK
+
+
+@cli.command()
+@click.argument("bundle", type=_BUNDLE)
+@_reporting_errors
+def report(bundle: Path) -> ExitCode:
+    """Print the Markdown report of a bundle, rendered anew."""
+    from .report import markdown
+    from .store import read_bundle
+
+    click.echo(markdown.render(read_bundle(bundle)), nl=False)
+    return ExitCode.OK
+
+
+@cli.command()
+@click.argument("bundle", type=_BUNDLE)
+@_reporting_errors
+def show(bundle: Path) -> ExitCode:
+    """Print the summary of a bundle: its stages, problems and paths."""
+    from .store import read_bundle
+    from .summary import summary_text
+
+    directory = bundle if bundle.is_dir() else bundle.parent
+    click.echo(summary_text(read_bundle(bundle), directory))
+    return ExitCode.OK
+
+
+def _tell(step: str) -> None:
+    click.echo(f"{PROGRAM}: {step} …", err=True)
+
+
+@contextlib.contextmanager
+def _stdout_kept() -> Iterator[None]:
+    """Send to standard error what models and compilers print, child processes too."""
+    sys.stdout.flush()
+    kept = os.dup(_STDOUT)
+    os.dup2(_STDERR, _STDOUT)
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            yield
+    finally:
+        # C libraries print through a buffer that Python cannot flush; none of ours do.
+        os.dup2(kept, _STDOUT)
+        os.close(kept)

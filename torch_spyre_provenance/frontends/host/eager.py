@@ -1,0 +1,347 @@
+"""Every eager operator of the `spyre` device, run by the host's kernel on its memory.
+
+One boxed fallback serves all ATen operators. What an operator does with its arguments
+is read from its schema:
+
+- a *view* is made by the host's own view kernel on the `spyre` tensor, so that both
+  share one storage;
+- an argument that is *written in place* is written through its host alias;
+- an ``out=`` argument may have to grow, which an alias cannot: the operator writes a
+  fresh host tensor, and that is copied;
+- every other result is a fresh host tensor, renamed.
+
+The operators that make memory, move it or replace it have kernels of their own. So do
+the convolutions and the recurrent cells, for which torch calls operators that the host
+does not have.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from attrs import frozen
+
+from ..contract import DEVICE
+from . import recurrent
+from .memory import VIEW_KEYS, to_host, to_spyre
+
+_aten = torch.ops.aten
+_KEY = "PrivateUse1"
+
+
+@frozen(kw_only=True)
+class _Plan:
+    """What an operator's schema says about its arguments and results.
+
+    Attributes:
+        names: Names of all arguments, in order.
+        outputs: Names of the ``out=`` arguments.
+        written: For each result the name of the argument that it is, or None.
+        is_view: Whether a result aliases an argument that is not written.
+    """
+
+    names: tuple[str, ...]
+    outputs: frozenset[str]
+    written: tuple[str | None, ...]
+    is_view: bool
+
+
+@functools.cache
+def _plan(op: torch._ops.OpOverload) -> _Plan:
+    schema = op._schema
+    writes = {
+        frozenset(argument.alias_info.before_set): argument.name
+        for argument in schema.arguments
+        if argument.alias_info is not None and argument.alias_info.is_write
+    }
+    aliases = tuple(result.alias_info for result in schema.returns)
+    return _Plan(
+        names=tuple(argument.name for argument in schema.arguments),
+        outputs=frozenset(a.name for a in schema.arguments if a.is_out),
+        written=tuple(
+            None if alias is None else writes.get(frozenset(alias.before_set))
+            for alias in aliases
+        ),
+        is_view=any(alias is not None and not alias.is_write for alias in aliases),
+    )
+
+
+def run_on_host(op: torch._ops.OpOverload, *args: Any, **kwargs: Any) -> Any:
+    """Run an operator with `spyre` arguments by the host's kernel.
+
+    Args:
+        op: The operator.
+        *args: Its positional arguments.
+        **kwargs: Its keyword arguments.
+
+    Returns:
+        What the operator returns, on `spyre`.
+    """
+    plan = _plan(op)
+    if plan.is_view:
+        return op.redispatch(VIEW_KEYS, *args, **kwargs)
+    given = dict(zip(plan.names, args, strict=False)) | kwargs
+    fresh = {
+        name: _map_tensors(given[name], _empty_like)
+        for name in plan.outputs
+        if given.get(name) is not None
+    }
+    hosted = {name: _map(value, _on_host) for name, value in given.items()} | fresh
+    n_positional = len(args)
+    positional = [hosted[name] for name in plan.names[:n_positional]]
+    keywords = {name: hosted[name] for name in kwargs}
+    result = op(*positional, **keywords)
+    for name, values in fresh.items():
+        _write_out(given[name], values)
+    return _results(plan, result, given, hosted)
+
+
+def _results(
+    plan: _Plan, result: Any, given: dict[str, Any], hosted: dict[str, Any]
+) -> Any:
+    if len(plan.written) == 1:
+        return _result(plan.written[0], result, given, hosted)
+    if not plan.written:
+        return result
+    pairs = zip(plan.written, result, strict=True)
+    return tuple(_result(name, value, given, hosted) for name, value in pairs)
+
+
+def _result(
+    name: str | None, value: Any, given: dict[str, Any], hosted: dict[str, Any]
+) -> Any:
+    return given[name] if name is not None else _map_tensors(value, _on_spyre)
+
+
+def _on_host(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return to_host(value) if value.device.type == DEVICE else value
+    if isinstance(value, torch.device) and value.type == DEVICE:
+        return torch.device("cpu")
+    return value
+
+
+def _on_spyre(tensor: torch.Tensor) -> torch.Tensor:
+    return to_spyre(tensor) if tensor.device.type == "cpu" else tensor
+
+
+def _empty_like(tensor: torch.Tensor) -> torch.Tensor:
+    return torch.empty(0, dtype=tensor.dtype, device="cpu")
+
+
+def _map(value: Any, function: Callable[[Any], Any]) -> Any:
+    if isinstance(value, (list, tuple)):
+        return type(value)(_map(item, function) for item in value)
+    return function(value)
+
+
+def _map_tensors(value: Any, function: Callable[[torch.Tensor], Any]) -> Any:
+    return _map(value, lambda x: function(x) if isinstance(x, torch.Tensor) else x)
+
+
+def _write_out(out: Any, value: Any) -> None:
+    if isinstance(out, torch.Tensor):
+        if out.shape != value.shape:
+            resize(out, value.shape)
+        to_host(out).copy_(value)
+        return
+    for one, written in zip(out, value, strict=True):
+        _write_out(one, written)
+
+
+def empty(
+    size: Sequence[int],
+    *,
+    dtype: torch.dtype | None = None,
+    layout: torch.layout | None = None,
+    device: torch.device | None = None,
+    pin_memory: bool | None = None,
+    memory_format: torch.memory_format | None = None,
+) -> torch.Tensor:
+    """Make an uninitialized `spyre` tensor: ``aten::empty.memory_format``."""
+    host = torch.empty(
+        size,
+        dtype=dtype,
+        layout=layout or torch.strided,
+        device="cpu",
+        memory_format=memory_format or torch.contiguous_format,
+    )
+    return to_spyre(host)
+
+
+def empty_strided(
+    size: Sequence[int],
+    stride: Sequence[int],
+    *,
+    dtype: torch.dtype | None = None,
+    layout: torch.layout | None = None,
+    device: torch.device | None = None,
+    pin_memory: bool | None = None,
+) -> torch.Tensor:
+    """Make an uninitialized `spyre` tensor: ``aten::empty_strided``."""
+    return to_spyre(torch.empty_strided(size, stride, dtype=dtype, device="cpu"))
+
+
+def copy_from(
+    source: torch.Tensor, target: torch.Tensor, non_blocking: bool = False
+) -> torch.Tensor:
+    """Copy between devices or within one, and cast: ``aten::_copy_from``."""
+    _on_host(target).copy_(_on_host(source))
+    return target
+
+
+def resize(
+    tensor: torch.Tensor,
+    size: Sequence[int],
+    *,
+    memory_format: torch.memory_format | None = None,
+) -> torch.Tensor:
+    """Change a tensor's shape, and its memory if it is too small: ``aten::resize_``.
+
+    Memory that must grow is replaced, so views of the old one do not follow.
+    """
+    resized = _empty_like(tensor)
+    resized.resize_(size, memory_format=memory_format or torch.contiguous_format)
+    storage, offset = tensor.untyped_storage(), tensor.storage_offset()
+    held = max(storage.nbytes() // tensor.element_size() - offset, 0)
+    if resized.numel() > held:
+        flat = _aten.as_strided.default.redispatch(VIEW_KEYS, tensor, [held], [1])
+        resized.as_strided((held,), (1,)).copy_(to_host(flat))
+        storage, offset = to_spyre(resized).untyped_storage(), 0
+    return _replace(tensor, storage, offset, resized.size(), resized.stride())
+
+
+def _replace(
+    tensor: torch.Tensor,
+    storage: torch.UntypedStorage,
+    offset: int | torch.SymInt,
+    size: Sequence[int],
+    stride: Sequence[int],
+) -> torch.Tensor:
+    _aten.set_.source_Storage_storage_offset.redispatch(
+        VIEW_KEYS, tensor, storage, offset, size, stride
+    )
+    return tensor
+
+
+def set_storage(
+    tensor: torch.Tensor,
+    storage: torch.UntypedStorage,
+    offset: int | torch.SymInt,
+    size: Sequence[int],
+    stride: Sequence[int] = (),
+) -> torch.Tensor:
+    """Make a tensor a view of a storage: ``aten::set_``.
+
+    Args:
+        tensor: The `spyre` tensor to change.
+        storage: A storage of the device, or of the host (which torch makes when it
+            copies a storage of a device without an allocator of its own).
+        offset: First element.
+        size: Shape.
+        stride: Strides; row-major when empty.
+
+    Returns:
+        `tensor`.
+    """
+    if storage.device.type == "cpu":
+        whole = torch.empty(0, dtype=torch.uint8, device="cpu").set_(storage)
+        storage = to_spyre(whole).untyped_storage()
+    return _replace(tensor, storage, offset, size, stride)
+
+
+def set_whole_storage(
+    tensor: torch.Tensor, storage: torch.UntypedStorage
+) -> torch.Tensor:
+    """Make a tensor the 1-D view of a whole storage: ``aten::set_.source_Storage``."""
+    return set_storage(tensor, storage, 0, (storage.nbytes() // tensor.element_size(),))
+
+
+def set_tensor(tensor: torch.Tensor, source: torch.Tensor) -> torch.Tensor:
+    """Make a tensor a view of another: ``aten::set_.source_Tensor``."""
+    return set_storage(
+        tensor,
+        source.untyped_storage(),
+        source.storage_offset(),
+        source.size(),
+        source.stride(),
+    )
+
+
+def set_empty(tensor: torch.Tensor) -> torch.Tensor:
+    """Make a tensor empty: ``aten::set_``."""
+    return set_tensor(tensor, to_spyre(_empty_like(tensor)))
+
+
+def _on_host_tensors(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a kernel for the device of a function of host tensors."""
+
+    def kernel(*args: Any, **kwargs: Any) -> Any:
+        hosted = _map(args, _on_host)
+        named = {name: _map(value, _on_host) for name, value in kwargs.items()}
+        return _map_tensors(function(*hosted, **named), _on_spyre)
+
+    return kernel
+
+
+def _convolution_backward(
+    grad: torch.Tensor, tensor: torch.Tensor, weight: torch.Tensor, *settings: Any
+) -> tuple[torch.Tensor | None, ...]:
+    *geometry, groups, mask = settings
+    transposed = geometry[3]
+    bias_sizes = [weight.shape[1] * groups if transposed else weight.shape[0]]
+    results: tuple[torch.Tensor | None, ...] = _aten.convolution_backward.default(
+        grad, tensor, weight, bias_sizes, *geometry, groups, mask
+    )
+    return results
+
+
+_KERNELS: dict[str, Callable[..., Any]] = {
+    "empty.memory_format": empty,
+    "empty_strided": empty_strided,
+    "_copy_from": copy_from,
+    "resize_": resize,
+    "set_.source_Storage_storage_offset": set_storage,
+    "set_.source_Storage": set_whole_storage,
+    "set_.source_Tensor": set_tensor,
+    "set_": set_empty,
+}
+
+_HOST_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    # These have a composite form too, which other devices get and which rounds
+    # differently.
+    "native_layer_norm": _aten.native_layer_norm.default,
+    "native_group_norm": _aten.native_group_norm.default,
+    "silu_backward": _aten.silu_backward.default,
+    "mish_backward": _aten.mish_backward.default,
+    "addr": _aten.addr.default,
+    "convolution_overrideable": _aten.convolution.default,
+    "convolution_backward_overrideable": _convolution_backward,
+    "_thnn_fused_lstm_cell": recurrent.lstm_cell,
+    "_thnn_fused_lstm_cell_backward_impl": recurrent.lstm_cell_backward,
+    "_thnn_fused_gru_cell": recurrent.gru_cell,
+    "_thnn_fused_gru_cell_backward": recurrent.gru_cell_backward,
+}
+
+
+def register() -> tuple[torch.library.Library, ...]:
+    """Register the fallback and the kernels for the device.
+
+    Returns:
+        The registrations; they last as long as these objects are kept.
+    """
+    anything = torch.library.Library("_", "IMPL")
+    anything.fallback(run_on_host, _KEY)
+    aten = torch.library.Library("aten", "IMPL")
+    for name, kernel in _KERNELS.items():
+        aten.impl(name, kernel, _KEY)
+    for name, function in _HOST_FUNCTIONS.items():
+        aten.impl(name, _on_host_tensors(function), _KEY)
+    for flag in ("Conjugate", "Negative"):
+        # A copy applies these flags itself; without this, torch would copy to apply
+        # them before it copies.
+        aten.impl("_copy_from", torch.library.fallthrough_kernel, flag)
+    return anything, aten

@@ -1,0 +1,16 @@
+"""Settings of the reference front end, as an Inductor-style config module.
+
+Inductor makes the module part of every cache key, because it is registered as the
+device's `device_custom_config`. Change a value like those of `torch._inductor.config`.
+Every name below is a setting, so the module has no `__future__` import.
+"""
+
+import sys
+
+from torch.utils._config_module import install_config_module
+
+sencores: int = 32
+"""Cores that the work of one op may be divided over."""
+
+
+install_config_module(sys.modules[__name__])

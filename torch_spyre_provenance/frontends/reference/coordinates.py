@@ -1,0 +1,153 @@
+"""Device coordinates: where on the device the element of a host index lies.
+
+A loop body names an element by its offset in host elements, a function of the loop
+symbols. The device wants one coordinate for each of its dimensions. The way there is
+through the host's dimensions: each term of the offset is given to the dimension with
+the largest stride that divides into it, and what a dimension cannot hold is carried to
+the next one. Then the stick dimension is cut in two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import sympy
+from attrs import frozen
+
+Extents = Mapping[sympy.Symbol, int]
+
+
+class NotOnDeviceError(Exception):
+    """An index does not fit the dimensions of the tensor that it goes into."""
+
+
+@frozen(kw_only=True)
+class HostShape:
+    """The host's view of a buffer: sizes and strides in elements, and its offset."""
+
+    size: tuple[int, ...]
+    stride: tuple[int, ...]
+    offset: int = 0
+
+    @property
+    def dims(self) -> tuple[int, ...]:
+        """Return the dimensions with more than one element, largest stride first."""
+        real = (
+            d for d, (n, s) in enumerate(zip(self.size, self.stride)) if n > 1 and s > 0
+        )
+        return tuple(sorted(real, key=lambda d: -self.stride[d]))
+
+
+def host_coordinates(
+    index: sympy.Expr, shape: HostShape, extents: Extents
+) -> tuple[sympy.Expr, ...]:
+    """Return the coordinate of an element in each host dimension.
+
+    Args:
+        index: Offset of the element, in host elements.
+        shape: The buffer that it is in.
+        extents: Number of iterations of each symbol in `index`.
+
+    Returns:
+        One expression per dimension; 0 for a dimension of size 1.
+
+    Raises:
+        NotOnDeviceError: The offset leaves the buffer, or falls between its elements.
+    """
+    shares = _share_out(sympy.expand(index - shape.offset), shape)
+    coordinates = [sympy.S.Zero] * len(shape.size)
+    carry: sympy.Expr = sympy.S.Zero
+    dims = shape.dims
+    for position in range(len(dims) - 1, -1, -1):
+        dim = dims[position]
+        total = sympy.expand(shares[dim] + carry)
+        size = shape.size[dim]
+        carry = sympy.S.Zero
+        if position > 0 and _maximum(total, extents) >= size:
+            outer = dims[position - 1]
+            if shape.stride[outer] != size * shape.stride[dim]:
+                raise NotOnDeviceError(f"{index} in {shape}")
+            carry = sympy.floor(total / size)
+            total = sympy.Mod(total, size)
+        coordinates[dim] = total
+    return tuple(coordinates)
+
+
+def device_coordinates(
+    host: Sequence[sympy.Expr], dim_order: Sequence[int], stick: int
+) -> list[sympy.Expr]:
+    """Return the coordinate in each device dimension, outermost first.
+
+    Args:
+        host: The coordinate in each host dimension.
+        dim_order: The host dimensions in the layout's order, the stick dimension last,
+            or -1 after all of them where every stick holds one element.
+        stick: Elements per stick.
+    """
+    if not host:
+        return [sympy.S.Zero, sympy.S.Zero]
+    order = list(dim_order)
+    dims = [*order[1:], order[0], order[-1]] if len(order) > 1 else order * 2
+    inner = order[-1]
+    result: list[sympy.Expr] = []
+    for dim in dims[:-1]:
+        if dim == -1:
+            result.append(sympy.S.Zero)
+        elif dim == inner:
+            result.append(sympy.floor(host[dim] / stick))
+        else:
+            result.append(host[dim])
+    result.append(sympy.S.Zero if inner == -1 else sympy.Mod(host[inner], stick))
+    return result
+
+
+def offset_of(
+    coordinates: Sequence[sympy.Expr], stride_map: Sequence[int]
+) -> sympy.Expr:
+    """Return the host offset that device coordinates stand for, simplified.
+
+    Every remainder is written as what division leaves, so that the parts of one
+    dimension add up again and the result is affine wherever it can be.
+    """
+    total = sympy.S.Zero
+    for coordinate, stride in zip(coordinates, stride_map, strict=True):
+        if coordinate == 0:
+            continue
+        total += coordinate * stride
+    return without_remainders(total)
+
+
+def without_remainders(expression: sympy.Expr) -> sympy.Expr:
+    """Return an expression with ``Mod(a, b)`` written as ``a - b*floor(a/b)``."""
+    return sympy.expand(
+        expression.replace(sympy.Mod, lambda a, b: a - b * sympy.floor(a / b))
+    )
+
+
+def _share_out(index: sympy.Expr, shape: HostShape) -> dict[int, sympy.Expr]:
+    dims = shape.dims
+    shares: dict[int, sympy.Expr] = dict.fromkeys(dims, sympy.S.Zero)
+    for term in sympy.Add.make_args(index):
+        coefficient, factor = term.as_coeff_Mul()
+        if not coefficient.is_integer or coefficient < 0:
+            raise NotOnDeviceError(f"{index} in {shape}")
+        rest = int(coefficient)
+        for dim in dims:
+            whole, rest = divmod(rest, shape.stride[dim])
+            shares[dim] += whole * factor
+        if rest:
+            raise NotOnDeviceError(f"{index} in {shape}")
+    return shares
+
+
+def _maximum(expression: sympy.Expr, extents: Extents) -> int:
+    """Return an upper bound of an expression that never decreases in its symbols."""
+    if expression.has(sympy.Mod):
+        bounded = expression.replace(sympy.Mod, lambda _, b: b - 1)
+        return _maximum(bounded, extents)
+    last = {
+        symbol: extents[symbol] - 1
+        for symbol in expression.free_symbols
+        if symbol in extents
+    }
+    return int(sympy.floor(expression.subs(last)))

@@ -1,0 +1,91 @@
+"""The IR nodes that the reference front end adds to Inductor's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch._inductor import ir
+from torch._inductor.utils import ir_dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from torch._inductor.codegen.wrapper import PythonWrapperCodegen
+
+
+@ir_dataclass
+class SpyreReduction(ir.Reduction):  # type: ignore[misc]
+    """A reduction that the device does in one op, with the op's parameters.
+
+    The `reduction_type` is the device op. A matrix product reads two values at each
+    point: its `inner_fn` returns both.
+    """
+
+    op_info: dict[str, Any]
+
+
+@ir_dataclass
+class SpyrePointwise(ir.Pointwise):  # type: ignore[misc]
+    """A pointwise operation that the device does in one op, of any number of tensors.
+
+    Inductor's ops handlers have no name for such an op. `inner_fn` therefore only shows
+    what is read; `loaders` and `op` say what is computed. It must be realized at once,
+    so that `inner_fn` is never part of another node's.
+    """
+
+    op: str
+    loaders: Sequence[Callable[..., Any]]
+    op_info: dict[str, Any]
+
+
+class SpyreConstantFallback(ir.ExternKernel):  # type: ignore[misc]
+    """A scalar on the device, made by a line of the generated module."""
+
+    def __init__(self, value: float, layout: ir.Layout) -> None:
+        super().__init__(None, layout, [], (value,))
+        self.name = ir.V.graph.register_buffer(self)
+        ir.V.graph.register_operation(self)
+
+    @property
+    def value(self) -> float:
+        """Return the scalar."""
+        value: float = self.constant_args[0]
+        return value
+
+    def should_allocate(self) -> bool:
+        """Return False: the generated line makes the tensor."""
+        return False
+
+    def codegen(self, wrapper: PythonWrapperCodegen) -> None:
+        """Write the line that makes the tensor."""
+        dtype, device = self.get_dtype(), self.get_device()
+        wrapper.writeline(
+            f"{self.get_name()} = spyre_constant_tensor("
+            f"{self.value!r}, torch.device({str(device)!r}), {dtype})"
+        )
+
+
+def realized(data: ir.Loops) -> ir.TensorBox:
+    """Wrap a loop body into a tensor that has a buffer of its own."""
+    box = ir.TensorBox.create(data)
+    box.realize()
+    return box
+
+
+def static_sizes(sizes: Sequence[Any]) -> tuple[int, ...]:
+    """Return sizes or strides as integers.
+
+    Raises:
+        TypeError: One of them is symbolic.
+    """
+    return tuple(int(size) for size in sizes)
+
+
+def is_spyre_loops(operation: Any) -> bool:
+    """Return whether an operation is a loop nest of the `spyre` device."""
+    return (
+        isinstance(operation, ir.ComputedBuffer)
+        and operation.get_device() is not None
+        and torch.device(operation.get_device()).type == "spyre"
+    )

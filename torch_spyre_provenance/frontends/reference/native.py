@@ -1,0 +1,184 @@
+"""Which FX nodes the device computes itself; all others run on the host.
+
+Policy as data: the operators that have a device op, or that are lowered to a few of
+them, and the views, which are no operation at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch.fx import Node
+
+from ..contract import DEVICE
+from . import op_table
+
+aten = torch.ops.aten
+prims = torch.ops.prims
+
+_MAX_RANK = 6
+
+VIEWS = frozenset(
+    {
+        aten.alias.default,
+        aten.detach.default,
+        aten.expand.default,
+        aten.permute.default,
+        aten.reshape.default,
+        aten.select.int,
+        aten.slice.Tensor,
+        aten.squeeze.default,
+        aten.squeeze.dim,
+        aten.squeeze.dims,
+        aten.t.default,
+        aten.transpose.int,
+        aten.unsqueeze.default,
+        aten.view.default,
+        aten._unsafe_view.default,  # noqa: SLF001 - its name
+    }
+)
+"""Operators that only change how the next op's indices are computed."""
+
+_POINTWISE = {
+    aten.abs.default: "abs",
+    aten.add.Tensor: "add",
+    aten.clone.default: "identity",
+    aten.div.Tensor: "truediv",
+    aten.eq.Scalar: "eq",
+    aten.eq.Tensor: "eq",
+    aten.exp.default: "exp",
+    aten.floor.default: "floor",
+    aten.ge.Scalar: "ge",
+    aten.ge.Tensor: "ge",
+    aten.gt.Scalar: "gt",
+    aten.gt.Tensor: "gt",
+    aten.le.Scalar: "le",
+    aten.le.Tensor: "le",
+    aten.log.default: "log",
+    aten.logical_and.default: "mul",
+    aten.lt.Scalar: "lt",
+    aten.lt.Tensor: "lt",
+    aten.maximum.default: "maximum",
+    aten.minimum.default: "minimum",
+    aten.mul.Tensor: "mul",
+    aten.ne.Scalar: "ne",
+    aten.ne.Tensor: "ne",
+    aten.neg.default: "neg",
+    aten.reciprocal.default: "reciprocal",
+    aten.relu.default: "relu",
+    aten.rsqrt.default: "rsqrt",
+    aten.sigmoid.default: "sigmoid",
+    aten.sqrt.default: "sqrt",
+    aten.square.default: "mul",
+    aten.sub.Tensor: "sub",
+    aten.tanh.default: "tanh",
+    aten.where.self: "where",
+    prims.convert_element_type.default: "to_dtype",
+}
+"""Operators that Inductor's own lowering turns into device ops, with the main one."""
+
+Retargeted = tuple[torch._ops.OpOverload, tuple[Any, ...]]  # noqa: SLF001 - its name
+
+
+def _product(node: Node) -> Retargeted:
+    return torch.ops.spyre.batchmatmul.default, node.args[:2]
+
+
+def _reduction(kind: str) -> Callable[[Node], Retargeted]:
+    def retarget(node: Node) -> Retargeted:
+        x, *rest = node.args
+        dims = rest[0] if rest else None
+        keepdim = bool(rest[1]) if len(rest) > 1 else False
+        one = dims if isinstance(dims, list | tuple) else [dims]
+        return (
+            torch.ops.spyre.reduce.default,
+            (x, [] if dims is None else list(one), keepdim, kind),
+        )
+
+    return retarget
+
+
+RETARGETS: dict[Any, Callable[[Node], Retargeted]] = {
+    aten.mm.default: _product,
+    aten.bmm.default: _product,
+    aten.amax.default: _reduction("max"),
+    aten.amin.default: _reduction("min"),
+    aten.mean.default: _reduction("mean"),
+    aten.mean.dim: _reduction("mean"),
+    aten.sum.default: _reduction("sum"),
+    aten.sum.dim_IntList: _reduction("sum"),
+}
+"""Operators that get a lowering of the front end's own."""
+
+_HALF = (torch.float16, torch.bfloat16)
+
+
+def is_spyre(node: Node) -> bool:
+    """Return whether a node makes a tensor of the device."""
+    value = node.meta.get("val")
+    return isinstance(value, torch.Tensor) and value.device.type == DEVICE
+
+
+def is_native(node: Node) -> bool:
+    """Return whether the device computes a node: its operator, types and shapes.
+
+    A view is native where its input and output are.
+    """
+    if node.op != "call_function" or not is_spyre(node):
+        return False
+    tensors = [node.meta["val"], *(n.meta.get("val") for n in node.all_input_nodes)]
+    if not all(_fits(tensor) for tensor in tensors):
+        return False
+    if node.target in VIEWS:
+        return True
+    if node.target in RETARGETS:
+        return _same_dtype(tensors) and not node.kwargs.get("dtype")
+    handler = _POINTWISE.get(node.target)
+    return handler is not None and _has_types(handler, tensors, node)
+
+
+def has_matmul_types(node: Node) -> bool:
+    """Return whether a matrix product of this node's tensors is native."""
+    tensors = [node.meta["val"], *(n.meta.get("val") for n in node.all_input_nodes)]
+    return all(map(_fits, tensors)) and _same_dtype(tensors)
+
+
+def _fits(tensor: Any) -> bool:
+    if not isinstance(tensor, torch.Tensor) or tensor.device.type != DEVICE:
+        return False
+    numbers = (*tensor.shape, *tensor.stride(), tensor.storage_offset())
+    if not all(isinstance(number, int) for number in numbers):
+        return False
+    return tensor.numel() > 0 and tensor.dim() <= _MAX_RANK
+
+
+def _same_dtype(tensors: list[torch.Tensor]) -> bool:
+    dtypes = {tensor.dtype for tensor in tensors}
+    return len(dtypes) == 1 and dtypes <= {*_HALF, torch.float32}
+
+
+def _has_types(handler: str, tensors: list[torch.Tensor], node: Node) -> bool:
+    result, *inputs = (tensor.dtype for tensor in tensors)
+    if handler == "to_dtype":
+        return op_table.cast_op(inputs[0], result) is not None
+    if handler == "identity":
+        return result in (*_HALF, torch.float32, torch.bool)
+    row = op_table.POINTWISE[handler]
+    operands = inputs
+    if handler == "where":
+        operands = list(_dtypes(node.args[1:]))
+    elif node.target is aten.logical_and.default:
+        return set(inputs) == {torch.bool}
+    types = set(operands)
+    if len(types) != 1 or (not row.is_predicate and result not in types):
+        return False
+    (dtype,) = types
+    return dtype in _HALF or (dtype is torch.float32 and row.fp32)
+
+
+def _dtypes(arguments: Any) -> Iterator[torch.dtype]:
+    for argument in arguments:
+        if isinstance(argument, Node):
+            yield argument.meta["val"].dtype

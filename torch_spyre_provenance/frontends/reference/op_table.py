@@ -1,0 +1,131 @@
+"""The device's operations: one table for the compiler and for the host runner.
+
+Each row gives the name that Inductor's ops handlers use for an operation, the name that
+the device has for it, and the torch function that computes it on the host. What is not
+in the table has no device op.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+import torch.nn.functional as functional
+from attrs import frozen
+
+Compute = Callable[..., torch.Tensor]
+
+
+@frozen(kw_only=True)
+class DeviceOp:
+    """One row of the table.
+
+    Attributes:
+        handler: Name in Inductor's ops handlers, or in our own lowerings.
+        spyre: Name on the device.
+        compute: The torch function; keyword arguments are the op's constants.
+        fp32: Whether the device has it for fp32 too; every op has fp16.
+        is_predicate: Whether the result is a truth value.
+    """
+
+    handler: str
+    spyre: str
+    compute: Compute
+    fp32: bool = False
+    is_predicate: bool = False
+
+
+def _softplus(x: torch.Tensor, **constants: float) -> torch.Tensor:
+    return functional.softplus(
+        x, constants["softplusBeta"], constants["softplusThresh"]
+    )
+
+
+def _clip(x: torch.Tensor, **constants: float) -> torch.Tensor:
+    return torch.clamp(x, constants["clipMin"], constants["clipMax"])
+
+
+def _layernormscale(moments: torch.Tensor, **constants: float) -> torch.Tensor:
+    mean, mean_of_squares = moments.unbind(-1)
+    return torch.rsqrt(mean_of_squares - mean * mean + constants["eps"])
+
+
+def _row(handler: str, spyre: str, compute: Compute, **flags: bool) -> DeviceOp:
+    return DeviceOp(handler=handler, spyre=spyre, compute=compute, **flags)
+
+
+_POINTWISE = (
+    _row("abs", "abs", torch.abs, fp32=True),
+    _row("add", "add", torch.add, fp32=True),
+    _row("eq", "equal", torch.eq, is_predicate=True),
+    _row("exp", "exp", torch.exp, fp32=True),
+    _row("floor", "floor", torch.floor, fp32=True),
+    _row("ge", "greaterequal", torch.ge, is_predicate=True),
+    _row("gelu", "gelufwd", functional.gelu),
+    _row("gt", "greaterthan", torch.gt, is_predicate=True),
+    _row("le", "lesserequal", torch.le, is_predicate=True),
+    _row("log", "log", torch.log),
+    _row("lt", "lesserthan", torch.lt, is_predicate=True),
+    _row("maximum", "maximum", torch.maximum, fp32=True),
+    _row("minimum", "minimum", torch.minimum, fp32=True),
+    _row("mul", "mul", torch.mul, fp32=True),
+    _row("ne", "notequal", torch.ne, is_predicate=True),
+    _row("neg", "neg", torch.neg, fp32=True),
+    _row("reciprocal", "reciprocal", torch.reciprocal, fp32=True),
+    _row("relu", "relufwd", torch.relu, fp32=True),
+    _row("rsqrt", "rsqrt", torch.rsqrt, fp32=True),
+    _row("sigmoid", "sigmoid", torch.sigmoid, fp32=True),
+    _row("silu", "silu", functional.silu),
+    _row("softplus", "softplus", _softplus),
+    _row("sqrt", "sqrt", torch.sqrt, fp32=True),
+    _row("sub", "sub", torch.sub, fp32=True),
+    _row("tanh", "tanh", torch.tanh),
+    _row("truediv", "realdiv", torch.div, fp32=True),
+    _row("where", "where3", torch.where, fp32=True),
+    _row("clamp", "clip", _clip),
+)
+
+POINTWISE: Mapping[str, DeviceOp] = {row.handler: row for row in _POINTWISE}
+"""The pointwise operations by handler name."""
+
+COMPUTE: Mapping[str, Compute] = {row.spyre: row.compute for row in _POINTWISE}
+"""The torch function of each pointwise device op."""
+
+REDUCTIONS: Mapping[str, Compute] = {
+    "sum": lambda x, dims: torch.sum(x, dims),
+    "mean": lambda x, dims: torch.mean(x, dims),
+    "max": lambda x, dims: torch.amax(x, dims),
+    "min": lambda x, dims: torch.amin(x, dims),
+}
+"""The torch function of each reduction; it is given the reduced dimensions."""
+
+MATMUL = "batchmatmul"
+IDENTITY = "identity"
+RESTICKIFY = "ReStickifyOpHBM"
+
+_HALF = (torch.float16, torch.bfloat16)
+
+_CASTS: dict[tuple[torch.dtype, torch.dtype], str] = {
+    (torch.float16, torch.bool): IDENTITY,
+    (torch.bool, torch.float16): IDENTITY,
+    (torch.float16, torch.bfloat16): IDENTITY,
+    (torch.bfloat16, torch.float16): IDENTITY,
+    **{(half, torch.float32): "dl16tofp32" for half in _HALF},
+    **{(torch.float32, half): "fp32todl16" for half in _HALF},
+}
+
+MOVES = frozenset({IDENTITY, RESTICKIFY, *_CASTS.values()})
+"""Device ops that copy their one input, converting it to the output's type."""
+
+
+def cast_op(source: torch.dtype, target: torch.dtype) -> str | None:
+    """Return the device op that converts between two dtypes, or None."""
+    if source == target:
+        return IDENTITY
+    return _CASTS.get((source, target))
+
+
+def constants_of(op_info: Mapping[str, Any]) -> dict[str, float]:
+    """Return the numbers that an op's parameters hold, by name."""
+    return dict(op_info.get("constants", {}))

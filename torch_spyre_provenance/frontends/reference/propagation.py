@@ -1,0 +1,285 @@
+"""Passes that choose a stick layout for every buffer.
+
+The rules are simple on purpose: each op keeps the stick of its largest input where it
+can, and a matrix product has the sticks that the hardware wants. Where an op's input
+lies the other way round, a `restickify` buffer is put in between.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from attrs import evolve, field, frozen
+from torch._inductor import ir
+from torch._inductor.virtualized import V
+
+from . import op_table
+from .coordinates import NotOnDeviceError, host_coordinates
+from .ir import is_spyre_loops, realized, static_sizes
+from .layouts import (
+    SPARSE,
+    FixedTiledLayout,
+    buffer_of,
+    host_shape,
+    layout_of,
+    order_with_stick,
+    row_major_order,
+    stick_coordinate,
+    tiled,
+)
+from .rewriting import add_buffer, add_node, exchange_body, fx_node_of, substitute
+from .tracing import Body, Load, trace
+
+if TYPE_CHECKING:
+    import sympy
+    from torch._inductor.graph import GraphLowering
+
+
+@frozen(kw_only=True)
+class Need:
+    """A load whose buffer should have its stick along another host dimension."""
+
+    load: Load
+    stick_dim: int
+
+
+@frozen(kw_only=True)
+class Choice:
+    """What the propagation decided for one operation.
+
+    Attributes:
+        dim_order: The output's dimensions, the stick last.
+        needs: The inputs that lie another way.
+    """
+
+    dim_order: tuple[int, ...]
+    needs: tuple[Need, ...] = ()
+
+
+@frozen
+class LayoutPlan:
+    """The choices of one graph, by buffer name."""
+
+    choices: dict[str, Choice] = field(factory=dict)
+
+
+def propagate_spyre_tensor_layouts(graph: GraphLowering) -> LayoutPlan:
+    """Choose a stick layout for the inputs and for every operation, in order.
+
+    A 2-D parameter that a matrix product reads the other way round gets its stick
+    along dimension 0, as `model.to("spyre")` lays out linear weights.
+
+    Provenance: none of it changes.
+    """
+    plan = LayoutPlan()
+    bodies = {
+        operation.get_name(): trace(operation)
+        for operation in graph.operations
+        if is_spyre_loops(operation)
+    }
+    _lay_out_weights(graph, bodies)
+    for name, body in bodies.items():
+        buffer = graph.get_buffer(name)
+        choice = _choose(body, buffer.get_layout())
+        plan.choices[name] = choice
+        if not isinstance(buffer.get_layout(), ir.MutationLayoutSHOULDREMOVE):
+            # Readers further down look at the layout that the buffer will have.
+            buffer.layout = tiled(buffer.get_layout().as_fixed(), choice.dim_order)
+    return plan
+
+
+def finalize_layouts(graph: GraphLowering, plan: LayoutPlan) -> None:
+    """Check that every loop nest has the layout that was chosen for it.
+
+    Provenance: none of it changes.
+    """
+    for name, choice in plan.choices.items():
+        layout = graph.get_buffer(name).get_layout()
+        if isinstance(layout, FixedTiledLayout) and (
+            layout.dim_order != choice.dim_order
+        ):
+            raise AssertionError(f"{name} lost its layout")
+
+
+def insert_restickify(graph: GraphLowering, plan: LayoutPlan) -> None:
+    """Put a copy with the wanted stick before each op whose input has another.
+
+    Provenance: the copy's one origin is a new `spyre.restickify` node without a source;
+    its `origin_node` is that node. The op keeps its buffer, origins and origin node.
+    """
+    for name, choice in plan.choices.items():
+        if choice.needs:
+            _insert(graph, name, choice.needs)
+
+
+def _insert(graph: GraphLowering, name: str, needs: tuple[Need, ...]) -> None:
+    consumer = graph.get_buffer(name)
+    body = trace(consumer)
+    replacements: dict[Load, Load] = {}
+    for need in needs:
+        source = layout_of(need.load.buffer)
+        producer = fx_node_of(need.load.buffer)
+        target = torch.ops.spyre.restickify.default
+        node = add_node(graph, target, (producer,))
+        copy = add_buffer(
+            graph, node, lambda n=need: _copy(n.load.buffer), consumer
+        )
+        stride = static_sizes(source.stride)
+        layout = tiled(source, order_with_stick(stride, need.stick_dim))
+        layout.offset = 0
+        copy.layout = layout
+        replacements[need.load] = evolve(need.load, buffer=copy.get_name())
+    values = tuple(substitute(value, replacements) for value in body.values)
+    exchange_body(consumer, evolve(body, values=values))
+
+
+def _copy(name: str) -> ir.ComputedBuffer:
+    """Copy a buffer as it lies in memory, so that its indices stay valid."""
+    source = layout_of(name)
+    size = [
+        n if s != 0 else 1
+        for n, s in zip(static_sizes(source.size), static_sizes(source.stride))
+    ]
+    storage = ir.StorageBox(buffer_of(name))
+    stored = ir.FixedLayout(
+        source.device, source.dtype, size, source.stride, source.offset
+    )
+    load = ir.TensorBox(ir.ReinterpretView(data=storage, layout=stored)).make_loader()
+    box = realized(
+        ir.Pointwise(
+            device=source.device, dtype=source.dtype, inner_fn=load, ranges=size
+        )
+    )
+    copy: ir.ComputedBuffer = box.data.data
+    copy.layout = ir.FixedLayout(source.device, source.dtype, size, source.stride)
+    return copy
+
+
+def _choose(body: Body, layout: ir.Layout) -> Choice:
+    fixed = layout_of(body.buffer) if not _is_flexible(layout) else None
+    shape = host_shape(fixed or tiled(layout.as_fixed()))
+    symbol = _stick_symbol(body)
+    order = row_major_order(shape.stride)
+    if fixed is not None and isinstance(layout, ir.MutationLayoutSHOULDREMOVE):
+        order = fixed.dim_order
+        symbol = _only_symbol(stick_coordinate(fixed, body.output, body.extents))
+    elif symbol is not None:
+        dim = _dim_of(symbol, body.output, shape, body)
+        order = order_with_stick(shape.stride, SPARSE if dim is None else dim)
+    elif _is_sparse_throughout(body):
+        order = order_with_stick(shape.stride, SPARSE)
+    return Choice(dim_order=order, needs=tuple(_needs(body, symbol)))
+
+
+def _is_flexible(layout: ir.Layout) -> bool:
+    return isinstance(layout, ir.FlexibleLayout)
+
+
+def _stick_symbol(body: Body) -> sympy.Symbol | None:
+    """Return the loop along which the op's sticks should lie."""
+    if body.reduction == op_table.MATMUL:
+        return _matmul_symbols(body)[1]
+    by_size = sorted(body.loads, key=lambda load: -len(load.index.free_symbols))
+    for load in by_size:
+        symbol = _load_symbol(load, body)
+        if symbol is not None:
+            return symbol
+    return None
+
+
+def _matmul_symbols(body: Body) -> tuple[sympy.Symbol | None, sympy.Symbol | None]:
+    """Return the loops along which x and y should have their sticks."""
+    x, y = body.loads
+    columns = y.index.free_symbols - x.index.free_symbols
+    inner = [loop.symbol for loop in body.reduced]
+    outer = [loop.symbol for loop in body.loops if loop.symbol in columns]
+    return (inner[0] if inner else None), (outer[-1] if outer else None)
+
+
+def _needs(body: Body, symbol: sympy.Symbol | None) -> list[Need]:
+    wanted = dict.fromkeys(range(len(body.loads)), symbol)
+    if body.reduction == op_table.MATMUL:
+        wanted = dict(enumerate(_matmul_symbols(body)))
+    needs = []
+    for position, load in enumerate(body.loads):
+        need = _need(load, wanted[position], body)
+        if need is not None and need not in needs:
+            needs.append(need)
+    return needs
+
+
+def _need(load: Load, symbol: sympy.Symbol | None, body: Body) -> Need | None:
+    present = _load_symbol(load, body)
+    if symbol is None or present in (None, symbol):
+        return None
+    dim = _dim_of(symbol, load.index, host_shape(layout_of(load.buffer)), body)
+    return None if dim is None else Need(load=load, stick_dim=dim)
+
+
+def _load_symbol(load: Load, body: Body) -> sympy.Symbol | None:
+    try:
+        coordinate = stick_coordinate(layout_of(load.buffer), load.index, body.extents)
+    except NotOnDeviceError:
+        return None
+    return _only_symbol(coordinate)
+
+
+def _only_symbol(coordinate: sympy.Expr | None) -> sympy.Symbol | None:
+    symbols = set() if coordinate is None else coordinate.free_symbols
+    return next(iter(symbols)) if len(symbols) == 1 else None
+
+
+def _dim_of(
+    symbol: sympy.Symbol, index: sympy.Expr, shape: object, body: Body
+) -> int | None:
+    """Return the host dimension along which one loop alone moves, or None."""
+    try:
+        coordinates = host_coordinates(index, shape, body.extents)  # type: ignore[arg-type]
+    except NotOnDeviceError:
+        return None
+    moved = [d for d, c in enumerate(coordinates) if symbol in c.free_symbols]
+    alone = [d for d in moved if coordinates[d].free_symbols == {symbol}]
+    return alone[-1] if alone else None
+
+
+def _is_sparse_throughout(body: Body) -> bool:
+    """Return whether every input that varies has one element per stick."""
+    varying = [load for load in body.loads if load.index.free_symbols]
+    return bool(varying) and all(
+        layout_of(load.buffer).dim_order[-1:] == (SPARSE,) for load in varying
+    )
+
+
+def _lay_out_weights(graph: GraphLowering, bodies: dict[str, Body]) -> None:
+    static = _static_inputs(graph)
+    for body in bodies.values():
+        if body.reduction != op_table.MATMUL:
+            continue
+        _, y = body.loads
+        need = _need(y, _matmul_symbols(body)[1], body)
+        layout = layout_of(y.buffer)
+        if need and y.buffer in static and len(layout.size) == 2:  # noqa: PLR2004
+            order = order_with_stick(static_sizes(layout.stride), need.stick_dim)
+            buffer_of(y.buffer).layout = tiled(layout, order)
+
+
+def _static_inputs(graph: GraphLowering) -> set[str]:
+    """Return the names of the inputs that are parameters or buffers of the model."""
+    context = torch._guards.TracingContext.try_get()  # noqa: SLF001 - Inductor's own way
+    if context is None or context.fw_metadata is None or graph.is_backward:
+        return set()
+    names = graph.graph_input_names
+    indices = context.fw_metadata.static_input_indices
+    return {names[index] for index in indices if index < len(names)}
+
+
+__all__ = [
+    "Choice",
+    "LayoutPlan",
+    "Need",
+    "V",
+    "finalize_layouts",
+    "insert_restickify",
+    "propagate_spyre_tensor_layouts",
+]

@@ -1,0 +1,248 @@
+"""Running a kernel on host memory.
+
+The runner does what the specs say, and nothing that they do not say: it finds every
+element through the op's device coordinates and the layout's stride map. So a result
+that agrees with eager shows that the compiler described the computation rightly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import sympy
+import torch
+from attrs import frozen
+
+from torch_spyre_provenance.errors import UnsupportedError
+
+from ..host.memory import to_host
+from . import op_table
+from .coordinates import offset_of
+from .op_spec import OpSpec, Spec, TensorArg, walk
+
+
+class SpyreUnimplementedRunner:
+    """Stands for a kernel that holds an op which the device lacks.
+
+    Attributes:
+        kernel_name: The kernel's name.
+        op: The op.
+    """
+
+    def __init__(self, kernel_name: str, op: str) -> None:
+        self.kernel_name = kernel_name
+        self.op = op
+
+    def run(self, *args: Any) -> None:  # noqa: ARG002 - the signature of all runners
+        """Raise.
+
+        Raises:
+            RuntimeError: Always.
+        """
+        raise RuntimeError(f"{self.kernel_name}: the device has no op {self.op!r}")
+
+
+class SpyreSDSCKernelRunner:
+    """Runs the ops of one kernel, one after the other.
+
+    Attributes:
+        kernel_name: The kernel's name.
+        code_dir: Its directory.
+    """
+
+    def __init__(self, name: str, code_dir: str, specs: Sequence[Spec]) -> None:
+        self.kernel_name = name
+        self.code_dir = code_dir
+        self._steps = tuple(
+            _step(spec) for spec in walk(specs) if isinstance(spec, OpSpec)
+        )
+
+    def run(self, *args: torch.Tensor) -> None:
+        """Run the kernel on `spyre` tensors; the outputs are among the arguments."""
+        with torch.profiler.record_function(f"launch_jobplan:{self.kernel_name}"):
+            tensors = [to_host(argument) for argument in args]
+            for step in self._steps:
+                step.run(tensors)
+
+
+@frozen(kw_only=True)
+class Access:
+    """How an op reads or writes one argument.
+
+    Attributes:
+        argument: Position among the kernel's arguments.
+        offset: Host offset of the first element.
+        strides: Host elements that one step of each loop moves, where the access is
+            affine; None where it is not.
+        indices: The host offset of every element otherwise, one axis per loop.
+        loops: Whether each loop moves at all.
+    """
+
+    argument: int
+    offset: int
+    strides: tuple[int, ...] | None
+    indices: torch.Tensor | None
+    loops: tuple[bool, ...]
+
+    def view(self, tensor: torch.Tensor, extents: Sequence[int]) -> torch.Tensor:
+        """Return the elements, one axis per loop; size 1 where the loop does not move.
+
+        An affine access is a view, so that writing to it writes the argument.
+        """
+        size = [n if moves else 1 for n, moves in zip(extents, self.loops, strict=True)]
+        if self.strides is not None:
+            start = tensor.storage_offset() + self.offset
+            return tensor.as_strided(size, self.strides, start)
+        assert self.indices is not None  # noqa: S101 - one of the two is always there
+        flat = _flat(tensor)
+        return flat[self.indices]
+
+
+@frozen(kw_only=True)
+class Step:
+    """One op, ready to run."""
+
+    op: str
+    extents: tuple[int, ...]
+    inputs: tuple[Access, ...]
+    output: Access
+    constants: dict[str, float]
+
+    def run(self, tensors: Sequence[torch.Tensor]) -> None:
+        """Read the inputs, compute, write the output."""
+        values = [
+            access.view(tensors[access.argument], self.extents)
+            for access in self.inputs
+        ]
+        target = tensors[self.output.argument]
+        result = self._compute(values)
+        if self.output.strides is not None:
+            place = self.output.view(target, self.extents)
+            place.copy_(result.reshape(place.shape) if result.dim() == 0 else result)
+        else:
+            assert self.output.indices is not None  # noqa: S101 - see Access
+            flat = _flat(target)
+            flat[self.output.indices] = result.to(flat.dtype).expand(
+                self.output.indices.shape
+            )
+
+    def _compute(self, values: list[torch.Tensor]) -> torch.Tensor:
+        if self.op in op_table.MOVES:
+            return values[0]
+        reduced = [
+            axis
+            for axis, (moves, n) in enumerate(
+                zip(self.output.loops, self.extents, strict=True)
+            )
+            if not moves and n > 1
+        ]
+        if self.op == op_table.MATMUL:
+            return _matmul(values[0], values[1], reduced)
+        if self.op in op_table.REDUCTIONS:
+            # The device accumulates in fp32, as eager does.
+            wide = values[0].float() if values[0].is_floating_point() else values[0]
+            result = op_table.REDUCTIONS[self.op](wide, reduced) if reduced else wide
+            for axis in reduced:
+                result = result.unsqueeze(axis)
+            return result
+        return op_table.COMPUTE[self.op](*values, **self.constants)
+
+
+def _matmul(x: torch.Tensor, y: torch.Tensor, reduced: list[int]) -> torch.Tensor:
+    axes = list(range(x.dim()))
+    kept = [axis for axis in axes if axis not in reduced]
+    wide = torch.einsum(x.float(), axes, y.float(), axes, kept)
+    for axis in reduced:
+        wide = wide.unsqueeze(axis)
+    return wide
+
+
+def _step(spec: OpSpec) -> Step:
+    if not (
+        spec.op in op_table.MOVES
+        or spec.op in op_table.COMPUTE
+        or spec.op in op_table.REDUCTIONS
+        or spec.op == op_table.MATMUL
+    ):
+        raise UnsupportedError(f"the host has no {spec.op!r}", operation=spec.op)
+    symbols = list(spec.iteration_space)
+    extents = tuple(int(extent) for extent, _ in spec.iteration_space.values())
+    accesses = [_access(argument, symbols, extents) for argument in spec.args]
+    *inputs, output = accesses
+    return Step(
+        op=spec.op,
+        extents=extents,
+        inputs=tuple(inputs),
+        output=output,
+        constants=(
+            op_table.constants_of(spec.op_info) if spec.op in op_table.COMPUTE else {}
+        ),
+    )
+
+
+def _access(
+    argument: TensorArg, symbols: list[sympy.Symbol], extents: tuple[int, ...]
+) -> Access:
+    offset = offset_of(argument.device_coordinates, argument.stride_map)
+    moving = tuple(symbol in offset.free_symbols for symbol in symbols)
+    affine = _strides(offset, symbols)
+    start = int(offset.subs(dict.fromkeys(symbols, 0))) if affine is not None else 0
+    return Access(
+        argument=argument.arg_index,
+        offset=start,
+        strides=affine,
+        indices=None if affine is not None else _indices(offset, symbols, extents),
+        loops=moving,
+    )
+
+
+def _strides(
+    offset: sympy.Expr, symbols: list[sympy.Symbol]
+) -> tuple[int, ...] | None:
+    coefficients = [offset.coeff(symbol) for symbol in symbols]
+    rest = sympy.expand(
+        offset - sum(c * s for c, s in zip(coefficients, symbols, strict=True))
+    )
+    if rest.free_symbols or not all(c.is_Integer for c in coefficients):
+        return None
+    return tuple(int(c) for c in coefficients)
+
+
+def _indices(
+    offset: sympy.Expr, symbols: list[sympy.Symbol], extents: tuple[int, ...]
+) -> torch.Tensor:
+    axes = []
+    for axis, (symbol, n) in enumerate(zip(symbols, extents, strict=True)):
+        shape = [1] * len(extents)
+        shape[axis] = n if symbol in offset.free_symbols else 1
+        axes.append(torch.arange(shape[axis]).reshape(shape))
+    return _evaluate(offset, dict(zip(symbols, axes, strict=True)))
+
+
+def _evaluate(
+    expression: sympy.Expr, values: dict[sympy.Symbol, torch.Tensor]
+) -> torch.Tensor:
+    """Evaluate an integer expression of sums, products, floors and remainders."""
+    if expression.is_Symbol:
+        return values[expression]
+    if expression.is_Integer:
+        return torch.tensor(int(expression))
+    if isinstance(expression, sympy.floor):
+        numerator, denominator = sympy.fraction(sympy.together(expression.args[0]))
+        return _evaluate(numerator, values) // int(denominator)
+    if isinstance(expression, sympy.Mod):
+        value, modulus = expression.args
+        return _evaluate(value, values) % int(modulus)
+    parts = [_evaluate(part, values) for part in expression.args]
+    total = parts[0]
+    for part in parts[1:]:
+        total = total + part if expression.is_Add else total * part
+    return total
+
+
+def _flat(tensor: torch.Tensor) -> torch.Tensor:
+    """Return the whole memory of a tensor from its first element on, as one axis."""
+    count = tensor.untyped_storage().nbytes() // tensor.element_size()
+    start = tensor.storage_offset()
+    return tensor.as_strided((count - start,), (1,), start)

@@ -1,0 +1,67 @@
+"""Dividing the work of an op over the cores."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from . import config
+from .coordinates import NotOnDeviceError
+from .ir import is_spyre_loops
+from .layouts import layout_of, stick_coordinate
+from .tracing import Body, Loop, trace
+
+if TYPE_CHECKING:
+    import sympy
+    from torch._inductor.graph import GraphLowering
+
+SPLITS = "op_it_space_splits"
+"""Buffer attribute: the number of cores along each output loop and each reduced one."""
+
+
+def work_distribution(graph: GraphLowering) -> None:
+    """Divide every op over the cores: large output loops first, then one reduced loop.
+
+    Provenance: none of it changes.
+    """
+    for operation in graph.operations:
+        if is_spyre_loops(operation):
+            splits = divide(trace(operation), config.sencores)
+            object.__setattr__(operation, SPLITS, splits)
+
+
+def divide(body: Body, cores: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the number of cores along each output loop and along each reduced one."""
+    units = _units(body)
+    shares: dict[sympy.Symbol, int] = {}
+    left = cores
+    for loop in sorted(body.loops, key=lambda loop: -units[loop.symbol]):
+        shares[loop.symbol] = _largest_divisor(units[loop.symbol], left)
+        left //= shares[loop.symbol]
+    if body.reduction == "batchmatmul":
+        for loop in body.reduced[:1]:
+            shares[loop.symbol] = _largest_divisor(units[loop.symbol], left)
+    return _pick(shares, body.loops), _pick(shares, body.reduced)
+
+
+def _pick(shares: dict[sympy.Symbol, int], loops: tuple[Loop, ...]) -> tuple[int, ...]:
+    return tuple(shares.get(loop.symbol, 1) for loop in loops)
+
+
+def _units(body: Body) -> dict[sympy.Symbol, int]:
+    """Return each loop's extent, counted in sticks where a tensor's stick follows it."""
+    units = dict(body.extents)
+    indices = [(load.buffer, load.index) for load in body.loads]
+    for name, index in [*indices, (body.buffer, body.output)]:
+        layout = layout_of(name)
+        try:
+            coordinate = stick_coordinate(layout, index, body.extents)
+        except NotOnDeviceError:
+            continue
+        stick = layout.device_layout.elems_per_stick()
+        for symbol in coordinate.free_symbols if coordinate is not None else ():
+            units[symbol] = min(units[symbol], -(-body.extents[symbol] // stick))
+    return units
+
+
+def _largest_divisor(size: int, limit: int) -> int:
+    return next(n for n in range(min(size, limit), 0, -1) if size % n == 0)

@@ -1,0 +1,189 @@
+"""The adapter for torch-spyre: its own classes, found and checked, nothing replaced.
+
+torch-spyre's version has been 0.0.1 throughout, so what it can do is read from
+signatures and fields.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import inspect
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from torch._inductor.codegen.common import get_scheduling_for_device
+
+from ..errors import FrontEndError
+from .contract import DEVICE, FrontEnd
+
+NAME = "torch-spyre"
+
+_PACKAGE = "torch_spyre"
+_ASYNC_COMPILE = "torch_spyre.execution.async_compile:SpyreAsyncCompile"
+_SCHEDULING = "torch_spyre._inductor.scheduler:SuperDSCScheduling"
+_WRAPPER = "torch_spyre._inductor.wrapper:SpyrePythonWrapperCodegen"
+_OP_SPEC = "torch_spyre._inductor.op_spec:OpSpec"
+_CONFIG = "torch_spyre._inductor.config"
+_PASSES = "torch_spyre._inductor.passes"
+_CONTEXT = "torch_spyre._inductor.patches"
+
+_CONTRACT = {
+    _SCHEDULING: {"define_kernel": ("src_code", "node_schedule", "kernel")},
+    _WRAPPER: {
+        "create": ("is_subgraph", "subgraph_name", "parent_wrapper"),
+        "write_header": (),
+        "generate": ("is_inference",),
+    },
+    _ASYNC_COMPILE: {"sdsc": ("kernel_name", "specs"), "wait": ("scope",)},
+}
+"""The methods that recording relies on, and the parameters that they must have."""
+
+_NO_PRE_GRAD = (
+    "torch-spyre takes other passes out of pre_grad_custom_pass while it compiles; "
+    'compile with backend="spyre_provenance", or apply patches/compose_passes.py'
+)
+_NO_OBSERVERS = (
+    "torch-spyre lets nobody look between its pre-scheduling passes; apply "
+    "patches/observe_passes.py"
+)
+
+
+def load() -> FrontEnd:
+    """Load the torch-spyre that this Python can import.
+
+    Raises:
+        FrontEndError: There is none, it is not whole, or it does not load.
+    """
+    import_package()
+    run_autoload()
+    return adapt(name=NAME, versions=(("torch-spyre", _installed_version()),))
+
+
+def import_package(expected: Path | None = None) -> ModuleType:
+    """Import the package, and nothing of it that touches the device.
+
+    Args:
+        expected: The directory that it must come from.
+
+    Raises:
+        FrontEndError: It does not import, is not torch-spyre, or is another one.
+    """
+    try:
+        package = importlib.import_module(_PACKAGE)
+    except (ImportError, OSError) as error:
+        raise FrontEndError(_import_failure(error)) from error
+    if not hasattr(package, "_autoload"):
+        where = list(getattr(package, "__path__", ()))
+        message = f"{_PACKAGE} in {where} is not torch-spyre, or not the whole of it"
+        raise FrontEndError(message)
+    found = Path(package.__file__ or "").parent
+    if expected is not None and found.resolve() != expected.resolve():
+        message = f"{_PACKAGE} was imported from {found}, not from {expected}"
+        raise FrontEndError(message)
+    return package
+
+
+def run_autoload() -> None:
+    """Let torch-spyre register its device and its compiler; again is harmless.
+
+    Raises:
+        FrontEndError: It fails, or failed before and will not try again.
+    """
+    package = sys.modules[_PACKAGE]
+    try:
+        package._autoload()
+    except (ImportError, OSError, AttributeError, RuntimeError) as error:
+        raise FrontEndError(_import_failure(error)) from error
+    if get_scheduling_for_device(DEVICE) is None:
+        message = (
+            "torch-spyre did not register its compiler: an earlier attempt to load it "
+            "failed in this process. Its message came first; start a new process"
+        )
+        raise FrontEndError(message)
+
+
+def adapt(name: str, versions: tuple[tuple[str, str], ...]) -> FrontEnd:
+    """Return the contract over a torch-spyre that was loaded.
+
+    Args:
+        name: The front end's name.
+        versions: What is known of its version.
+
+    Raises:
+        FrontEndError: It lacks a class or a method that recording builds on.
+    """
+    for where, methods in _CONTRACT.items():
+        for method, parameters in methods.items():
+            _check_method(where, method, parameters)
+    # Both exist in a torch-spyre to which our patches were applied.
+    observers = getattr(_module(_PASSES), "pass_observers", None)
+    composes = hasattr(_module(_CONTEXT), "compose_passes")
+    unavailable = {
+        **({} if composes else {"pre_grad_graph": _NO_PRE_GRAD}),
+        **({"pass_observer": _NO_OBSERVERS} if observers is None else {}),
+    }
+    return FrontEnd(
+        name=name,
+        scheduling=_find(_SCHEDULING),
+        wrapper=_find(_WRAPPER),
+        async_compile=_ASYNC_COMPILE,
+        config=_module(_CONFIG),
+        pass_observers=observers,
+        unavailable=unavailable,
+        versions=versions,
+    )
+
+
+def has_debug_handles() -> bool:
+    """Return whether the loaded torch-spyre keeps provenance of its own in OpSpecs."""
+    fields = dataclasses.fields(_find(_OP_SPEC))
+    return "debug_handle" in {field.name for field in fields}
+
+
+def _module(name: str) -> ModuleType:
+    try:
+        return importlib.import_module(name)
+    except (ImportError, OSError) as error:
+        raise FrontEndError(_import_failure(error)) from error
+
+
+def _find(where: str) -> Any:
+    module, name = where.split(":")
+    found = getattr(_module(module), name, None)
+    if found is None:
+        message = f"this torch-spyre has no {name} in {module}, which recording needs"
+        raise FrontEndError(message)
+    return found
+
+
+def _check_method(where: str, method: str, parameters: tuple[str, ...]) -> None:
+    function = getattr(_find(where), method, None)
+    if function is None:
+        message = f"{where} has no method {method}, which recording builds on"
+        raise FrontEndError(message)
+    known = inspect.signature(function).parameters
+    if missing := [name for name in parameters if name not in known]:
+        message = f"{where}.{method} has no parameter {', '.join(missing)}"
+        raise FrontEndError(message)
+
+
+def _import_failure(error: BaseException) -> str:
+    missing = getattr(error, "name", None)
+    if missing == _PACKAGE:
+        return (
+            "torch-spyre is not installed: install it, name a checkout to compile "
+            "through without a card (--torch-spyre PATH), or use the front end reference"
+        )
+    return f"torch-spyre does not load: {type(error).__name__}: {error}"
+
+
+def _installed_version() -> str:
+    try:
+        return version("torch-spyre")
+    except PackageNotFoundError:
+        package = sys.modules[_PACKAGE]
+        return str(getattr(package, "__version__", f"at {package.__file__}"))
