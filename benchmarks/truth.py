@@ -1,9 +1,9 @@
 """The true lines of a program's device ops, known from nothing but their extents.
 
 A generated program gives each of its lines a tensor extent that no other line has: a
-prime. An op's iteration space then tells which line it computes, whatever the compiler's
-metadata may say; where several lines share an extent, the device's name for the op tells
-them apart.
+prime. An op's iteration space then tells which line it computes, whatever the
+compiler's metadata may say; where several lines share an extent, the device's name for
+the op tells them apart.
 """
 
 from __future__ import annotations
@@ -90,16 +90,24 @@ class Truth:
         makings: The lines that compute something, in program order.
         values: The tensors that lines share or own.
         reducers: For an extent, the line that reduces it without making a later one.
+        row_lines: The lines that compute something with one element for each row, and
+            so without an extent of their own.
     """
 
     makings: tuple[Making, ...]
     values: tuple[Value, ...] = ()
     reducers: Mapping[int, str] = field(factory=dict)
+    row_lines: frozenset[str] = frozenset()
 
     @cached_property
     def order(self) -> Mapping[int, int]:
-        """Return the rank of each known extent: later lines make higher ones."""
-        extents = dict.fromkeys(making.extent for making in self.makings)
+        """Return the rank of each known extent: later lines make higher ones.
+
+        The extents of the inputs, which no line makes, are below all others.
+        """
+        made = dict.fromkeys(making.extent for making in self.makings)
+        given = sorted({e for value in self.values for e in value.extents} - set(made))
+        extents = dict.fromkeys((*given, *made))
         return {extent: rank for rank, extent in enumerate(extents)}
 
     def expected(self, op: Op, *, backward: bool = False) -> Expected:
@@ -112,7 +120,7 @@ class Truth:
         """
         extents = self.known(dim.extent for dim in op.iteration_space)
         if not extents:
-            return Expected(allowed=frozenset())
+            return _one_of(self.row_lines)
         if op.op in MOVES or (backward and op.op == "add"):
             return Expected(allowed=self._touching(extents))
         highest = max(extents, key=self.order.__getitem__)
@@ -122,7 +130,7 @@ class Truth:
         return _one_of(self._makers(highest, op.op))
 
     def known(self, extents: Iterable[str]) -> frozenset[int]:
-        """Return the known extents in an iteration space, merged dimensions included."""
+        """Return the known extents in an iteration space, also of merged dimensions."""
         numbers = [int(text) for text in extents if text.isdecimal()]
         return frozenset(
             extent for n in numbers for extent in self.order if n and n % extent == 0

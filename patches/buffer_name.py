@@ -3,22 +3,22 @@
 What is wanted: a field ``buffer_name`` on ``OpSpec`` with the name of the LoopLevelIR
 buffer that the op computes.
 
-Why: an OpSpec is the last thing that belongs to one buffer, and the first that no longer
-says which. Whoever follows an operation from the graph to the device has to take the name
-out of ``debug_handle``, where there is one, or count: the specs come in the order of the
-scheduled nodes, unless a node yields none or several. An op without a handle, which is
-each one that the compiler itself put in and every one of releases without handles, is
-where counting goes wrong and the name is needed most.
+Why: an OpSpec is the last thing that belongs to one buffer, and the first that no
+longer says which. Whoever follows an operation from the graph to the device has to take
+the name out of ``debug_handle``, where there is one, or count: the specs come in the
+order of the scheduled nodes, unless a node yields none or several. An op without a
+handle, which is every op of releases without handles, is where counting is all there
+is.
 
 The change: one field, the last, with a default; and the one place that builds OpSpecs
-fills it in. Where ``kernel_provenance.py`` keeps a list of the fields that it knows, the
-field joins that list, and stays out of the key.
+fills it in. Where ``kernel_provenance.py`` keeps a list of the fields that it knows,
+the field joins that list, and stays out of the key.
 
 What stays the same: the field takes no part in comparisons, and the generated code does
-not carry it. Two kernels that differ in nothing but the names of their buffers have equal
-source, share one definition and one directory, and have equal keys: writing the name into
-the source would part them. So it is there for those who look at a kernel's specs while it
-is compiled, which is when the name means something.
+not carry it. Two kernels that differ in nothing but the names of their buffers have
+equal source; they share one definition and one directory, and have equal keys. Writing
+the name into the source would part them. So it is there for those who look at a
+kernel's specs while it is compiled, which is when the name means something.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ from .syntax import (
     calls,
     class_named,
     function_named,
-    insert,
     new_statements,
     only,
+    replace,
     statements_of,
 )
 
@@ -48,7 +48,7 @@ _TYPE = "str | None"
 _BUILDER = "create_op_spec"
 _SCHEMA = "_EXPECTED_OP_SPEC_SCHEMA"
 
-_BLOCK = f"""
+_BLOCK = f"""\
 # The buffer that this op computes. For those who look on while a kernel is compiled:
 # no part of the generated code, nor of what makes two specs equal.
 {_FIELD}: {_TYPE} = dataclasses.field(default=None, compare=False)
@@ -58,7 +58,7 @@ _DATACLASS = m.Decorator(
     decorator=m.Attribute(value=m.Name("dataclasses"), attr=m.Name("dataclass"))
 )
 _FIELD_LINE = m.SimpleStatementLine(body=[m.AnnAssign()])
-# ir_node = self.current_node.node
+# The builder has a local name for the buffer: node = self.current_node.node
 _NODE = m.Assign(
     targets=[m.AssignTarget(m.Name())],
     value=m.Attribute(
@@ -78,9 +78,8 @@ def declare_field(module: cst.Module) -> cst.Module:
     fields = [each for each in statements_of(spec) if m.matches(each, _FIELD_LINE)]
     if not fields:
         raise UnrecognisedError(f"{_SPEC} has no fields")
-    new, *rest = new_statements(module, _BLOCK)
-    new = new.with_changes(leading_lines=new.leading_lines[1:])
-    return insert(module, fields[-1], after=[new, *rest])
+    last = fields[-1]
+    return replace(module, {last: (last, *new_statements(module, _BLOCK))})
 
 
 def fill_field(module: cst.Module) -> cst.Module:
@@ -94,14 +93,12 @@ def fill_field(module: cst.Module) -> cst.Module:
     name = cst.ensure_type(
         cst.ensure_type(node, cst.Assign).targets[0].target, cst.Name
     ).value
-    return cst.ensure_type(
-        module.deep_replace(built, _with_keyword(built, f"{name}.get_name()")),
-        cst.Module,
-    )
+    filled = _with_keyword(built, f"{name}.get_name()")
+    return replace(module, {built: (filled,)})
 
 
 def _with_keyword(call: cst.Call, value: str) -> cst.Call:
-    """Return a call with the field's value as the last argument, written as the last."""
+    """Return a call with the field's value as the last argument, laid out alike."""
     last = call.args[-1]
     previous = last
     if isinstance(last.comma, cst.Comma) and len(call.args) > 1:
@@ -147,7 +144,7 @@ def expect_field(module: cst.Module) -> cst.Module:
     extended = fields.with_changes(
         elements=[*others, last.with_changes(comma=between), added]
     )
-    return cst.ensure_type(module.deep_replace(fields, extended), cst.Module)
+    return replace(module, {fields: (extended,)})
 
 
 CODEMOD = Codemod(

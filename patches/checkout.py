@@ -98,5 +98,3 @@ def _replace(file: Path, content: bytes | None) -> None:
             file.chmod(mode)
     except OSError as error:
         raise cannot_write(file, error) from error
-
-

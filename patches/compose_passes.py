@@ -4,18 +4,21 @@ What is wanted: a pass that somebody has put into one of Inductor's pass options
 run when a model is compiled for Spyre, as it does for every other device.
 
 Why: ``enable_spyre_context`` sets five of these options for the time of a compile, and
-by that takes out whatever was in them. The same pass given as ``options=`` of
-``torch.compile`` does the opposite: it takes out torch-spyre's own, and the compile
-breaks. So neither a tool nor a user can look at the graph before Inductor's first
-pass, or around fusion, and the failure names nobody.
+by that takes out whatever was in them. So neither a tool nor a user can look at the
+graph before Inductor's first pass, or around fusion, and nothing says that the pass
+they registered never ran.
 
 The change: one call around the dictionary that the context gives to ``config.patch``,
-and one new module, ``pass_composition.py``, with what it calls. The configured pass runs
-first, torch-spyre's own after it, and the uuid of the two is that of both, so that cache
-keys tell them apart. Entering the context twice adds nothing the second time.
+and one new module, ``pass_composition.py``, with what it calls. The configured pass
+runs first, torch-spyre's own after it. The uuid of the two is that of both, so that
+cache keys tell them apart; if the configured pass has none, the compile stays out of
+the caches, as it would for other devices. Entering the context twice adds nothing the
+second time.
 
 What stays the same: with nothing configured, every option has the very object that it
-had before. The generated code and the cache keys do not change.
+had before. The generated code and the cache keys do not change. A pass that comes as
+``options=`` of ``torch.compile`` still takes out torch-spyre's own, because Inductor
+sets those once more, inside of the context.
 """
 
 from __future__ import annotations
@@ -29,7 +32,14 @@ from libcst import matchers as m
 from .codemod import Addition, Codemod, Edit
 from .command import run
 from .errors import UnrecognisedError
-from .syntax import calls, function_named, insert, new_statements, only
+from .syntax import (
+    calls,
+    function_named,
+    new_statements,
+    only,
+    replace,
+    statements_of,
+)
 
 PASS_OPTIONS = (
     "pre_grad_custom_pass",
@@ -42,15 +52,16 @@ PASS_OPTIONS = (
 
 _CONTEXT = "enable_spyre_context"
 _COMPOSE = "compose_passes"
-_IMPORT = f"from torch_spyre._inductor.pass_composition import {_COMPOSE}"
+_IMPORT = f"""
+from .pass_composition import {_COMPOSE}
+"""
 
 _CONFIG = m.Name("config") | m.Attribute(attr=m.Name("config"))
 _PATCH = m.Call(
     func=m.Attribute(value=_CONFIG, attr=m.Name("patch")),
     args=[m.Arg(keyword=None, star="")],
 )
-_PASSES = m.Name("passes") | m.Attribute(attr=m.Name("passes"))
-_PASSES_IMPORT = m.SimpleStatementLine(body=[m.ImportFrom(module=_PASSES)])
+_AN_IMPORT = m.SimpleStatementLine(body=[m.Import() | m.ImportFrom()])
 
 
 def compose_in_context(module: cst.Module) -> cst.Module:
@@ -60,22 +71,19 @@ def compose_in_context(module: cst.Module) -> cst.Module:
         return module
     _require_options(context)
     patch = only(m.findall(context, _PATCH), f"call of config.patch in {_CONTEXT}")
-    options = cst.ensure_type(patch, cst.Call).args[0]
-    composed = cst.Call(func=cst.Name(_COMPOSE), args=[cst.Arg(options.value)])
-    changed = cst.ensure_type(
-        module.deep_replace(options, options.with_changes(value=composed)), cst.Module
-    )
-    passes = only(m.findall(changed, _PASSES_IMPORT), "import of the passes")
-    return insert(changed, passes, after=new_statements(changed, _IMPORT))
+    options = cst.ensure_type(patch, cst.Call).args[0].value
+    composed = cst.Call(func=cst.Name(_COMPOSE), args=[cst.Arg(options)])
+    *_, last = (each for each in statements_of(module) if m.matches(each, _AN_IMPORT))
+    imports = (last, *new_statements(module, _IMPORT))
+    return replace(module, {options: (composed,), last: imports})
 
 
 def _require_options(context: cst.FunctionDef) -> None:
-    keys = {
-        key.evaluated_value
-        for element in m.findall(context, m.DictElement(key=m.SimpleString()))
-        if isinstance(key := cst.ensure_type(element, cst.DictElement).key, cst.SimpleString)
-    }
-    if missing := [option for option in PASS_OPTIONS if option not in keys]:
+    def is_set(option: str) -> bool:
+        key = m.SimpleString(f'"{option}"')
+        return bool(m.findall(context, m.DictElement(key=key)))
+
+    if missing := [option for option in PASS_OPTIONS if not is_set(option)]:
         raise UnrecognisedError(f"{_CONTEXT} does not set {', '.join(missing)}")
 
 

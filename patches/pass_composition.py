@@ -15,8 +15,8 @@ from typing import Any
 from torch._inductor import config, custom_graph_pass
 from torch._inductor.custom_graph_pass import CustomGraphPass
 
-# torch ≥ 2.13 has a base class for passes over scheduler nodes, and one for graph passes
-# that are told whether the graph is for inference. Earlier there is this one alone.
+# torch ≥ 2.13 has a base class for passes over scheduler nodes, and one for passes over
+# graphs that are told whether it is for inference. Earlier there is this one alone.
 _NodePass: Any = getattr(custom_graph_pass, "CustomSchedulerPass", CustomGraphPass)
 _GraphPass: Any = getattr(
     custom_graph_pass, "CustomInferenceAwareGraphPass", CustomGraphPass
@@ -83,7 +83,7 @@ class UncachedNodePass(_Composed):
 
 
 class ComposedNodePass(UncachedNodePass, _NodePass):  # type: ignore[misc]
-    """Several passes over the scheduler's nodes as one; its uuid is theirs, in order."""
+    """Several passes over the scheduler's nodes as one; its uuid is theirs in order."""
 
     def uuid(self) -> Any | None:
         """Return the uuids of all passes."""

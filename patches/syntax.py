@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from textwrap import dedent
-from typing import TypeVar
+from typing import Any, TypeVar, cast
 
 import libcst as cst
 from libcst import matchers as m
 
 from .errors import UnrecognisedError
 
-_Definition = TypeVar("_Definition", cst.ClassDef, cst.FunctionDef)
-
 _T = TypeVar("_T")
+_Tree = TypeVar("_Tree", bound=cst.CSTNode)
+_Definition = TypeVar("_Definition", cst.ClassDef, cst.FunctionDef)
 
 Block = cst.Module | cst.ClassDef | cst.FunctionDef
 """What has statements of its own."""
@@ -137,30 +137,35 @@ def new_statements(
     return (first, *rest)
 
 
-class _Insertion(cst.CSTTransformer):
-    def __init__(
-        self,
-        anchor: cst.CSTNode,
-        before: Sequence[cst.BaseStatement],
-        after: Sequence[cst.BaseStatement],
-    ) -> None:
+def spaced(statement: _Tree) -> _Tree:
+    """Return a statement with a blank line before it."""
+    leading = getattr(statement, "leading_lines", ())
+    blank = cst.EmptyLine(indent=False)
+    return statement.with_changes(leading_lines=[blank, *leading])
+
+
+def replace(tree: _Tree, nodes: Mapping[cst.CSTNode, Sequence[cst.CSTNode]]) -> _Tree:
+    """Return a tree with other nodes in the place of some.
+
+    Args:
+        tree: The tree; it stays as it is.
+        nodes: Nodes of the tree, each with what comes in its place: one node, or for a
+            statement several. The node itself may be among them; what is replaced
+            within it is then replaced there.
+    """
+    return cast("_Tree", tree.visit(_Replacement(nodes)))
+
+
+class _Replacement(cst.CSTTransformer):
+    def __init__(self, nodes: Mapping[cst.CSTNode, Sequence[cst.CSTNode]]) -> None:
         super().__init__()
-        self.anchor, self.before, self.after = anchor, before, after
+        self.nodes = nodes
 
-    def on_leave(
-        self, original_node: cst.CSTNodeT, updated_node: cst.CSTNodeT
-    ) -> object:
-        if original_node is not self.anchor:
+    def on_leave(self, original_node: cst.CSTNodeT, updated_node: cst.CSTNodeT) -> Any:
+        if original_node not in self.nodes:
             return super().on_leave(original_node, updated_node)
-        return cst.FlattenSentinel([*self.before, updated_node, *self.after])
-
-
-def insert(
-    module: cst.Module,
-    anchor: cst.CSTNode,
-    *,
-    before: Sequence[cst.BaseStatement] = (),
-    after: Sequence[cst.BaseStatement] = (),
-) -> cst.Module:
-    """Return a module with statements before and after one of its statements."""
-    return cst.ensure_type(module.visit(_Insertion(anchor, before, after)), cst.Module)
+        new = [
+            updated_node if each is original_node else each
+            for each in self.nodes[original_node]
+        ]
+        return new[0] if len(new) == 1 else cst.FlattenSentinel(new)

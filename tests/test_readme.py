@@ -60,8 +60,13 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     }
 
 
-def test_every_command_works(clone: Path, environment: dict[str, str]) -> None:
-    """The commands of all blocks, in the order in which a reader meets them."""
+@pytest.fixture(scope="module")
+def outputs(clone: Path, environment: dict[str, str]) -> dict[str, str]:
+    """What each command of the README prints, run in the order of reading.
+
+    A command that fails ends the test, with all that it says.
+    """
+    printed = {}
     for command in COMMANDS:
         done = subprocess.run(
             ["bash", "-c", command],
@@ -71,8 +76,20 @@ def test_every_command_works(clone: Path, environment: dict[str, str]) -> None:
             env=environment,
             text=True,
         )
-
         assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
+        printed[command] = done.stdout
+    return printed
+
+
+@pytest.mark.slow
+def test_every_command_works_and_the_excerpts_are_real(outputs: dict[str, str]) -> None:
+    """What the README shows of `make audit` and of its report is in both, verbatim."""
+    shown = dict(BLOCKS)
+    printed = outputs["make audit"]
+    (report,) = re.findall(r"^report +(.+)$", printed, re.MULTILINE)
+
+    assert set(shown["text"].splitlines()) <= set(printed.splitlines())
+    assert shown["markdown"] in Path(report).read_text()
 
 
 def test_commands_in_sentences_are_in_a_block() -> None:

@@ -67,10 +67,11 @@ SuperDSC                    0       1      0
 pre_grad_pass is not observable here: overruled; use the backend
 sdsc failed (1): OSError: gone
 
-report   /out/report.md
-bundle   /out/bundle.json
-kernel   {KERNEL}
-         /cache/k_1"""
+kernel  {KERNEL}
+        /cache/k_1
+
+report  /out/report.md
+bundle  /out/bundle.json"""
 
     assert expected == summary_text(BUNDLE, Path("/out"))
 
@@ -134,4 +135,4 @@ def test_a_hostile_name_cannot_drive_the_terminal() -> None:
     kernel = Kernel(name="\x1b[2J\n\u202egnp", ops=(), ir_ops=(), origins=())
     text = summary_text(evolve(BUNDLE, kernels=(kernel,)), Path("/out"))
 
-    assert text.splitlines()[-1] == r"kernel   \x1b[2J\n\u202egnp"
+    assert r"kernel  \u001b[2J\n\u202egnp" in text.splitlines()

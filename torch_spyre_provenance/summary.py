@@ -5,9 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TypedDict
 
+from .analysis.attribution import Attribution, attribute
+from .analysis.frames import source_text
 from .model import Bundle, Observation, Stage
+from .report.escape import ShortPaths, visible
 
+BUNDLE_NAME = "bundle.json"
 REPORT_NAME = "report.md"
+
+_LONGEST = 4096  # characters of a line, which a long path may fill
+_MAX_OPS = 40  # ops of one kernel, which a screen may hold
 
 
 class PointHealth(TypedDict):
@@ -43,7 +50,7 @@ def audit_facts(bundle: Bundle, path: Path) -> AuditFacts:
         path: Its directory.
     """
     return AuditFacts(
-        bundle=str(path / "bundle.json"),
+        bundle=str(path / BUNDLE_NAME),
         report=str(path / REPORT_NAME),
         kernel_dirs=[files.directory for files in bundle.run.files],
         stages={str(stage): count for stage, count in bundle.counts().items()},
@@ -53,30 +60,23 @@ def audit_facts(bundle: Bundle, path: Path) -> AuditFacts:
 
 
 def summary_text(bundle: Bundle, path: Path) -> str:
-    """Return the summary of a bundle as lines of text: its stages, problems and paths.
+    """Return the summary of a bundle as lines of text.
+
+    They hold its stages, its problems, the line of each kernel's ops, and the paths.
 
     Args:
         bundle: What was recorded.
         path: Its directory.
     """
-    lines = [_title(bundle), "", *_stage_table(bundle), "", *_problems(bundle)]
-    lines += [
-        f"{'report':8} {path / REPORT_NAME}",
-        f"{'bundle':8} {path / 'bundle.json'}",
-    ]
-    directories = {files.kernel: files.directory for files in bundle.run.files}
-    for kernel in bundle.kernels or ():
-        lines.append(f"{'kernel':8} {kernel.name}")
-        if kernel.name in directories:
-            lines.append(f"{'':8} {directories[kernel.name]}")
-    return "\n".join(map(_printable, lines))
-
-
-def _printable(text: str) -> str:
-    """Return a line without the means to drive a terminal: escapes, bells, bidi."""
-    return "".join(
-        c if c.isprintable() else c.encode("unicode_escape").decode() for c in text
+    parts = (
+        [_title(bundle)],
+        _stage_table(bundle),
+        _problems(bundle),
+        *_kernels(bundle),
+        [f"report  {path / REPORT_NAME}", f"bundle  {path / BUNDLE_NAME}"],
     )
+    texts = ("\n".join(visible(line, _LONGEST) for line in part) for part in parts)
+    return "\n\n".join(text for text in texts if text)
 
 
 def _title(bundle: Bundle) -> str:
@@ -113,7 +113,32 @@ def _problems(bundle: Bundle) -> list[str]:
             lines.append(f"{point.point} is not observable here: {point.unavailable}")
         if point.failed:
             lines.append(f"{point.point} failed ({point.failed}): {point.error}")
-    return [*lines, ""] if lines else []
+    return lines
+
+
+def _kernels(bundle: Bundle) -> list[list[str]]:
+    attributions = attribute(bundle)
+    directories = {files.kernel: files.directory for files in bundle.run.files}
+    short = ShortPaths(bundle)
+    parts = []
+    for kernel in bundle.kernels or ():
+        ops = [each for each in attributions if each.kernel == kernel.name]
+        part = [f"kernel  {kernel.name}"]
+        if kernel.name in directories:
+            part.append(f"        {directories[kernel.name]}")
+        part += [_op_row(op, short) for op in ops[:_MAX_OPS]]
+        if len(ops) > _MAX_OPS:
+            part.append(f"        … and {len(ops) - _MAX_OPS} more: see the report")
+        parts.append(part)
+    return parts
+
+
+def _op_row(op: Attribution, short: ShortPaths) -> str:
+    frames = [location.frame for location in op.locations]
+    where = ", ".join(short.where(frame.file, frame.line) for frame in frames)
+    text = source_text(frames[0]) if len(frames) == 1 else None
+    found = f"{where}  {text or ''}".rstrip() or op.reason
+    return f"        {op.op:<16}{op.evidence:<10}{found}"
 
 
 def _health(observations: tuple[Observation, ...]) -> dict[str, PointHealth]:

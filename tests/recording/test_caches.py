@@ -50,7 +50,8 @@ x = torch.ones(64, 64).to("spyre")
 y, code = run_and_get_code(torch.compile(model.step), x)
 assert torch.equal(y.cpu(), torch.full((64, 64), 65.0)), y
 print(*code)
-print(sorted(m for m in sys.modules if m.startswith("torch_spyre_provenance.recording")))
+OURS = "torch_spyre_provenance.recording"
+print(sorted(name for name in sys.modules if name.startswith(OURS)))
 """
 
 
@@ -85,7 +86,7 @@ def runs(source, tmp_path_factory):
 
 
 def test_hit_in_another_process_yields_the_whole_bundle(runs):
-    """The second process hits the cache, and its bundle has every stage all the same."""
+    """The second process hits the cache, and its bundle still has every stage."""
     first, second, *_ = runs
 
     assert ("miss", "hit") == (first["cache"], second["cache"])

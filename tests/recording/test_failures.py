@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 import torch
-import torch_spyre_provenance
 from torch._inductor import config
 from torch._inductor.custom_graph_pass import CustomGraphPass
+
+import torch_spyre_provenance
 
 
 class Meddler(CustomGraphPass):
@@ -98,9 +99,7 @@ def test_next_compile_is_not_touched_by_a_failed_one(tmp_path):
 def test_unwritable_directory_costs_the_bundle_and_not_the_compile(tmp_path):
     """A directory that vanishes while compiling is counted; the result is right."""
     out = tmp_path / "out"
-    recording = run(
-        out, "post_grad_custom_post_pass", lambda graph: make_unusable(out)
-    )
+    recording = run(out, "post_grad_custom_post_pass", lambda graph: make_unusable(out))
 
     assert None is recording.bundles[0].path
     (publish,) = [o for o in recording.observations() if o.point == "publish"]

@@ -6,6 +6,7 @@ import operator
 
 import pytest
 import torch
+
 from torch_spyre_provenance.model import FX_FIELDS, Presence
 from torch_spyre_provenance.recording.fx import (
     FieldTable,

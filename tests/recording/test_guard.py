@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 
 import pytest
+
 from torch_spyre_provenance.model import Observation, Stage
 from torch_spyre_provenance.recording.guard import Guard, describe
 from torch_spyre_provenance.recording.points import Point

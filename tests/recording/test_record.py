@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+
 import torch_spyre_provenance
 from torch_spyre_provenance.model import CacheState, CompileKind, Stage
 from torch_spyre_provenance.simple_mlp import SimpleMLP
@@ -16,10 +17,10 @@ def recorded(tmp_path_factory):
     out = tmp_path_factory.mktemp("bundles")
     model = SimpleMLP().half()
     x = torch.randn(2, 128, dtype=torch.float16)
-    with torch_spyre_provenance.record(out=out, strict=True) as recording:
-        with torch.no_grad():
-            expected = model(x)
-            actual = torch.compile(model.to("spyre"))(x.to("spyre")).cpu()
+    recorded = torch_spyre_provenance.record(out=out, strict=True)
+    with recorded as recording, torch.no_grad():
+        expected = model(x)
+        actual = torch.compile(model.to("spyre"))(x.to("spyre")).cpu()
     (done,) = recording.bundles
     return done, expected, actual
 
@@ -84,7 +85,7 @@ def test_compile_is_described(bundle):
 
 
 def test_rewritten_nodes_know_their_origin(bundle):
-    """The nodes that one `addmm` was split into name Dynamo's node that it came from."""
+    """The nodes that an `addmm` was split into name the node of Dynamo's behind it."""
     sources = {each.new: each.sources for each in bundle.replacements}
 
     assert {"mm_default_1", "add_tensor_1", "mm_default", "add_tensor"} <= set(sources)
@@ -93,7 +94,7 @@ def test_rewritten_nodes_know_their_origin(bundle):
 
 
 def test_files_are_where_the_bundle_says(recorded):
-    """Bundle, report and kernel files exist; the kernel's directory names the bundle."""
+    """Bundle, report and kernel files exist; the kernel's file names the bundle."""
     done = recorded[0]
     (files,) = done.bundle.run.files
 

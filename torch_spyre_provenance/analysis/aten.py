@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
-_BUILT_IN = re.compile(r"<(?:built-in |bound |wrapped |class )*(?:function|method)? ?'?([\w.]+)")
+_BUILT_IN = re.compile(
+    r"<(?:built-in |bound |wrapped |class )*(?:function|method)? ?'?([\w.]+)"
+)
 
 _NAMESPACES = frozenset(
     {"aten", "higher_order", "inductor", "prims", "quantized", "spyre"}

@@ -14,7 +14,7 @@ from attrs import evolve, frozen
 
 from ..model import Bundle, Evidence, Frame, FxNode, IrOp, Kernel, ModuleCall, Op, Stack
 from .aten import INSERTED_BY, is_view, packet
-from .frames import POLICY, FramePolicy
+from .frames import POLICY, FramePolicy, source_text
 from .index import BundleIndex, buffer_of
 from .origins import Origin, Rule, distinct, is_made_by_compiler
 from .siblings import resolve_origins
@@ -144,6 +144,14 @@ class Attributor:
         answer = self.ir_answers.get(buffer)
         return self._places(answer.origin.stacks) if answer else ()
 
+    def text(self, frame: Frame) -> str | None:
+        """Return the source line of a frame: as its trace quotes it, or as recorded."""
+        quoted = source_text(frame)
+        if quoted is not None:
+            return quoted
+        line = self.index.source_lines.get((frame.file, frame.line))
+        return line.strip() or None if line else None
+
     def _location(self, stack: Stack) -> Location | None:
         frame = self.policy.headline(stack)
         return None if frame is None else Location(frame=frame, stack=stack)
@@ -157,8 +165,8 @@ class Attributor:
         """Give an op the lines of the nodes that it computes.
 
         Views among its origins do not count: they say where an operand was reshaped.
-        `origin_node` counts only as one of the origins, for a view that renames a buffer
-        becomes its `origin_node` although another line made the view.
+        `origin_node` counts only as one of the origins, for a view that renames a
+        buffer becomes its `origin_node` although another line made the view.
         """
         names = tuple(names)
         nodes = [node for name in names if (node := self.index.node(name))]
@@ -189,14 +197,18 @@ class Attributor:
                 self._serve(answers, buffer, readers, Rule.FOR_READERS)
 
     def _serve_sources(self, answers: dict[str, _Answer]) -> None:
-        """Give an inserted op that no attributed op reads the lines of those it reads."""
+        """Give an inserted op that serves no reader the lines of the ops it reads."""
         for buffer in tuple(answers):
             if answers[buffer].inserted and not answers[buffer].origin.stacks:
                 sources = self.index.ir_post[buffer].reads
                 self._serve(answers, buffer, sources, Rule.FOR_SOURCES)
 
     def _serve(
-        self, answers: dict[str, _Answer], buffer: str, served: Iterable[str], rule: Rule
+        self,
+        answers: dict[str, _Answer],
+        buffer: str,
+        served: Iterable[str],
+        rule: Rule,
     ) -> None:
         known = {
             name: answers[name]
@@ -245,8 +257,26 @@ class Attributor:
             aten_op=_aten_op(nodes, op),
             nodes=tuple(node.name for node in nodes),
             serves=answer.serves,
-            pass_name=_pass_name(answer, op),
+            pass_name=self._pass_name(answer, op, ir_op),
         )
+
+    def _pass_name(self, answer: _Answer, op: Op, ir_op: IrOp | None) -> str | None:
+        """Return the pass that made an op, or None.
+
+        It is the one that was seen making it, else the one that the op's handle or node
+        names, else the one that makes such nodes by convention.
+        """
+        if ir_op is not None and ir_op.name in self.index.created_by:
+            return self.index.created_by[ir_op.name]
+        if op.handle is not None and op.handle.transform_history:
+            return op.handle.transform_history[-1].pass_name
+        if not answer.inserted:
+            return None
+        for node in answer.nodes:
+            if node.from_nodes and node.from_nodes[0].pass_name:
+                return node.from_nodes[0].pass_name
+        targets = [packet(node.target) for node in answer.nodes]
+        return next((INSERTED_BY[n] for n in targets if n in INSERTED_BY), None)
 
     def _answer(self, op: Op, ir_op: IrOp | None) -> _Answer:
         if ir_op is not None:
@@ -305,16 +335,3 @@ def _aten_op(nodes: tuple[FxNode, ...], op: Op) -> str | None:
         if node.original_aten is not None:
             return node.original_aten
     return op.handle.aten_op if op.handle else None
-
-
-def _pass_name(answer: _Answer, op: Op) -> str | None:
-    """Return the pass that made an op: its own record, the node's, or by convention."""
-    if op.handle is not None and op.handle.transform_history:
-        return op.handle.transform_history[-1].pass_name
-    if not answer.inserted:
-        return None
-    for node in answer.nodes:
-        if node.from_nodes and node.from_nodes[0].pass_name:
-            return node.from_nodes[0].pass_name
-    targets = [packet(node.target) for node in answer.nodes]
-    return next((INSERTED_BY[name] for name in targets if name in INSERTED_BY), None)

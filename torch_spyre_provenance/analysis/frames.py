@@ -116,7 +116,11 @@ POLICY = FramePolicy(
     ),
     library=(
         *(f"{place}/" for place in _INSTALLED),
-        *(f"/lib{bits}/python3.{minor}/" for bits in ("", "64") for minor in range(8, 20)),
+        *(
+            f"/lib{bits}/python3.{minor}/"
+            for bits in ("", "64")
+            for minor in range(8, 20)
+        ),
         "/<frozen ",
     ),
 )

@@ -8,7 +8,15 @@ from typing import TypeVar
 
 from attrs import frozen
 
-from ..model import Bundle, FxGraph, FxNode, IrGraph, IrOp, SourceFn
+from ..model import (
+    Bundle,
+    FxGraph,
+    FxNode,
+    IrGraph,
+    IrOp,
+    Replacement,
+    SourceFn,
+)
 
 _K = TypeVar("_K")
 _V = TypeVar("_V")
@@ -55,7 +63,9 @@ class BundleIndex:
     @cached_property
     def pre_by_source_fns(self) -> Mapping[tuple[SourceFn, ...], tuple[str, ...]]:
         """Return the names of the pre-grad nodes of each `source_fn_stack`."""
-        return _collect((node.source_fns, name) for name, node in self.pre_nodes.items())
+        return _collect(
+            (node.source_fns, name) for name, node in self.pre_nodes.items()
+        )
 
     @cached_property
     def pre_users(self) -> Mapping[str, tuple[str, ...]]:
@@ -66,6 +76,26 @@ class BundleIndex:
     def post_users(self) -> Mapping[str, tuple[str, ...]]:
         """Return the names of the users of each post-grad node."""
         return _users(self.post_nodes.values())
+
+    @cached_property
+    def replaced(self) -> Mapping[str, tuple[Replacement, ...]]:
+        """Return what each post-grad node took the place of."""
+        return _collect((each.new, each) for each in self.bundle.replacements)
+
+    @cached_property
+    def created_by(self) -> Mapping[str, str]:
+        """Return the pass that made an operation, by the operation's name."""
+        steps = self.bundle.passes or ()
+        return {made.op: step.name for step in steps for made in step.created}
+
+    @cached_property
+    def source_lines(self) -> Mapping[tuple[str, int], str]:
+        """Return the text of the recorded source lines, by file and line."""
+        return {
+            (file.path, line.number): line.text
+            for file in self.bundle.sources
+            for line in file.lines
+        }
 
     @cached_property
     def ir_pre(self) -> Mapping[str, IrOp]:

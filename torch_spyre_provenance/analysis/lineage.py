@@ -11,7 +11,6 @@ from attrs import define, evolve, field, frozen
 from ..model import Evidence, Op
 from .aten import packet
 from .attribution import Attribution, Attributor, Location
-from .frames import source_text
 
 
 class Level(StrEnum):
@@ -124,7 +123,9 @@ class _Builder:
             entities=tuple(
                 evolve(e, missing="") if e.ref in reached else e for e in entities
             ),
-            edges=tuple(sorted(self.edges.values(), key=lambda e: order[e.start.level])),
+            edges=tuple(
+                sorted(self.edges.values(), key=lambda e: order[e.start.level])
+            ),
         )
 
     def add_fx(self) -> None:
@@ -157,7 +158,7 @@ class _Builder:
         """Add the operations before and after the passes."""
         index = self.facts.index
         for buffer, op in index.ir_pre.items():
-            ref = self._add(Level.LOOP_IR_PRE, buffer, op.name, "no origin of it has a line")
+            ref = self._add(Level.LOOP_IR_PRE, buffer, op.name, "its origins are lost")
             self._origin_edges(op.origins, ref)
         for buffer, op in index.ir_post.items():
             reason = self.facts.ir_answers[buffer].origin.reason
@@ -232,14 +233,14 @@ class _Builder:
 
     def _source(self, place: Location) -> Ref:
         ref = Ref(Level.SOURCE, place.where)
-        text = source_text(place.frame)
+        text = self.facts.text(place.frame)
         if ref not in self.entities:
             self.entities[ref] = Entity(ref=ref, label=text or "")
         return ref
 
     def _add(self, level: Level, key: str, label: str, missing: str) -> Ref:
         ref = Ref(level, key)
-        reason = missing or "no stage above it leads to a line"
+        reason = missing or "nothing above it has a line"
         self.entities[ref] = Entity(ref=ref, label=label, missing=reason)
         return ref
 

@@ -1,4 +1,4 @@
-"""The stage × field matrix: where each provenance field lives, measured only."""
+"""The matrix of stages and fields: where each provenance field lives, measured only."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ class Layer(StrEnum):
 class CellState(StrEnum):
     """What was found for one field at one stage.
 
-    ``ALL`` and ``SOME`` of the objects carry it; ``EMPTY``: none does although it could;
-    ``ELSEWHERE``: it does not exist yet, or another field carries it; ``FAILED``: looking
-    raised; ``UNSEEN``: the stage was not recorded.
+    ``ALL`` and ``SOME`` of the objects carry it; ``EMPTY``: none does although it
+    could; ``ELSEWHERE``: it does not exist yet, or another field carries it;
+    ``FAILED``: looking raised; ``UNSEEN``: the stage was not recorded.
     """
 
     ALL = "all"
@@ -64,7 +64,7 @@ class Cell:
 
     @property
     def symbol(self) -> str:
-        """Return the cell's text: ``✓``, ``◐ 3/7``, ``✗``, ``–``, ``!`` or ``?``."""
+        """Return the cell's text, a sign that the report's legend explains."""
         if self.state is CellState.SOME:
             return f"◐ {self.n}/{self.total}"
         return _SYMBOLS[self.state]
@@ -73,7 +73,7 @@ class Cell:
 _SYMBOLS = {
     CellState.ALL: "✓",
     CellState.EMPTY: "✗",
-    CellState.ELSEWHERE: "–",
+    CellState.ELSEWHERE: "\N{EN DASH}",
     CellState.FAILED: "!",
     CellState.UNSEEN: "?",
 }
@@ -245,7 +245,7 @@ def _contents(handle: DebugHandle) -> Iterator[str]:
     if handle.aten_op is not None:
         yield "original_aten"
     if len(handle.ir_chain) > 1:
-        # The chain is the origins, then the buffer; their headline is the origin node's.
+        # The chain is the origins, then the buffer; the headline is the origin node's.
         yield from ("origins", "origin_node")
     for part in handle.fused_from:
         yield from _contents(part)

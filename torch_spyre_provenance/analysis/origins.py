@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from attrs import frozen
 
-from ..model import Evidence, FxNode, ModuleCall
+from ..model import Evidence, FxNode, ModuleCall, Replacement
 from .aten import MADE_FROM, packet
 from .index import BundleIndex
 
@@ -25,10 +25,13 @@ class Rule(StrEnum):
 
     OWN_STACK = "own-stack"
     FROM_NODE = "from-node"
+    REPLACED = "replaced"
     SPLIT_SIBLING = "split-sibling"
     OPERAND_VIEW = "operand-view"
     DATA_FLOW = "data-flow"
     ELIMINATION = "elimination"
+    REGION = "region"
+    MADE_ALONG = "made-along"
     FOR_READERS = "for-readers"
     FOR_SOURCES = "for-sources"
     NONE = "none"
@@ -58,19 +61,16 @@ class Origin:
 
 
 def own_origin(node: FxNode, index: BundleIndex) -> Origin:
-    """Apply *own-stack*, else *from-node*, to a post-grad node.
+    """Apply *own-stack*, else *from-node*, else *replaced*, to a post-grad node.
 
-    The trace is the one that Dynamo took while it traced the call; passes copy it along.
-    The history names the nodes that this one replaced, down to the pre-grad graph, whose
-    own trace then counts. Both are read from the node itself.
+    The trace is the one that Dynamo took while it traced the call; passes copy it.
+    The history names the nodes that this one replaced, down to the pre-grad graph,
+    whose own trace then counts. Both are read from the node itself. Where a pass left
+    neither, what was seen when the node took over the uses of another counts.
     """
     calls = _named_calls(node, index)
     evidence = Evidence.MEASURED if calls else Evidence.MISSING
-    stacks = distinct(
-        stack
-        for name in calls
-        if (stack := index.pre_nodes[name].stack) is not None
-    )
+    stacks = stacks_of(calls, index)
     rule = Rule.FROM_NODE
     if node.stack is not None:
         rule, stacks = Rule.OWN_STACK, (node.stack,)
@@ -78,7 +78,7 @@ def own_origin(node: FxNode, index: BundleIndex) -> Origin:
             calls = _calls_on_the_line(node, index)
             evidence = Evidence.INFERRED if calls else Evidence.MISSING
     if not stacks:
-        return Origin(modules=node.modules, reason="its stack trace was lost")
+        return _replaced(node, index)
     return Origin(
         stacks=stacks,
         modules=node.modules or modules_of(calls, index),
@@ -89,13 +89,56 @@ def own_origin(node: FxNode, index: BundleIndex) -> Origin:
     )
 
 
+def _replaced(node: FxNode, index: BundleIndex) -> Origin:
+    """Apply *replaced*: the node was seen to take over the uses of others.
+
+    It stands for all of them, and those had traces. A node without `original_aten` was
+    made for the compiler's own ends and stands for no call.
+    """
+    lost = Origin(modules=node.modules, reason="its stack trace was lost")
+    if node.original_aten is None:
+        return lost
+    olds = [old for old in index.replaced.get(node.name, ()) if old.direct]
+    return replacing(node, olds, index, Rule.REPLACED) or lost
+
+
+def replacing(
+    node: FxNode, olds: Iterable[Replacement], index: BundleIndex, rule: Rule
+) -> Origin | None:
+    """Return the origin of a node that stands for these; None where none had a trace.
+
+    Args:
+        node: The new node.
+        olds: What it replaced.
+        index: The bundle's look-ups.
+        rule: By which rule; only *replaced* was seen, others are inferred.
+    """
+    olds = tuple(olds)
+    calls = distinct(
+        name for old in olds for name in old.sources if name in index.pre_nodes
+    )
+    traced = distinct(old.stack for old in olds if old.stack is not None)
+    stacks = traced or stacks_of(calls, index)
+    if not stacks:
+        return None
+    evidence = Evidence.MEASURED if rule is Rule.REPLACED else Evidence.INFERRED
+    return Origin(
+        stacks=stacks,
+        modules=node.modules or modules_of(calls, index),
+        calls=calls,
+        calls_evidence=evidence if calls else Evidence.MISSING,
+        evidence=evidence,
+        rule=rule,
+    )
+
+
 def later_origin(
     node: FxNode, index: BundleIndex, found: Mapping[str, Origin]
 ) -> Origin:
     """Apply *own-stack*, else *from-node*, to a node that a pass made after post-grad.
 
-    Its history names post-grad nodes before pre-grad ones, so that the nearest step that
-    was recorded counts.
+    Its history names post-grad nodes before pre-grad ones, so that the nearest step
+    that was recorded counts.
     """
     parents = [step for step in node.from_nodes if step.name in index.post_nodes]
     near = [found[step.name] for step in parents if step.depth == parents[0].depth]
@@ -126,6 +169,12 @@ def is_made_by_compiler(node: FxNode, index: BundleIndex) -> bool:
     invented does not, or is not in the post-grad graph at all.
     """
     return node.name not in index.post_nodes or node.original_aten is None
+
+
+def stacks_of(calls: Iterable[str], index: BundleIndex) -> tuple[int, ...]:
+    """Return the stack traces of some pre-grad nodes, each once."""
+    stacks = (index.pre_nodes[name].stack for name in calls)
+    return distinct(stack for stack in stacks if stack is not None)
 
 
 def modules_of(calls: Iterable[str], index: BundleIndex) -> tuple[ModuleCall, ...]:
@@ -181,9 +230,8 @@ def _agrees(node: FxNode, call: str, index: BundleIndex) -> bool:
 
 
 def _calls_on_the_line(node: FxNode, index: BundleIndex) -> tuple[str, ...]:
-    """Return the pre-grad nodes with the same trace; those that fit best, all of them."""
-    assert node.stack is not None
-    names = index.pre_by_stack.get(node.stack, ())
+    """Return all pre-grad nodes with the same trace, of those that fit best."""
+    names = () if node.stack is None else index.pre_by_stack.get(node.stack, ())
     aten = packet(node.original_aten)
     fitting = [n for n in names if index.pre_nodes[n].modules == node.modules] or names
     return tuple([n for n in fitting if can_make(index.pre_nodes[n], aten)] or fitting)

@@ -13,7 +13,15 @@ from collections.abc import Callable, Iterator, Mapping
 from attrs import define, evolve, field
 
 from ..model import Evidence, FxNode
-from .aten import ADDITIONS, CONTRACTIONS, PASS_THROUGH, WITH_ADDEND, is_view, packet
+from .aten import (
+    ADDITIONS,
+    CONTRACTIONS,
+    MADE_FROM,
+    WITH_ADDEND,
+    is_view,
+    packet,
+)
+from .call_flow import CallFlow, Step
 from .index import BundleIndex
 from .origins import (
     Origin,
@@ -23,9 +31,12 @@ from .origins import (
     later_origin,
     modules_of,
     own_origin,
+    replacing,
 )
+from .regions import resolve_regions
 
 _MOST_ROUNDS = 16
+_MOST_CANDIDATES = 256
 
 
 def resolve_origins(index: BundleIndex) -> Mapping[str, Origin]:
@@ -56,6 +67,10 @@ class _Inference:
     index: BundleIndex
     found: dict[str, Origin]
     _claimed: set[str] = field(factory=set, init=False)
+    _flow: CallFlow = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._flow = CallFlow(self.index)
 
     def run(self) -> None:
         """Apply the rules until nothing more follows, the strongest ones first."""
@@ -79,7 +94,9 @@ class _Inference:
                 todo = self._elimination(todo)
             if not todo or len(todo) == left:
                 break
-        for node in todo:
+        self.found.update(resolve_regions(todo, self.found, self.index))
+        todo = [node for node in todo if not self.found[node.name].stacks]
+        for node in self._sweep(todo, self._made_along):
             self.found[node.name] = evolve(
                 self.found[node.name], reason=self._why_open(node)
             )
@@ -105,8 +122,9 @@ class _Inference:
         """Give one half of a split call the line of the other half.
 
         A call such as ``linear`` multiplies and adds. If its addition has a line, the
-        product that it adds belongs to the same call: the only product among its inputs,
-        which nothing else reads. The same holds from the product to the addition.
+        product that it adds belongs to the same call: the only product among its
+        inputs, which nothing else reads. The same holds from the product to the
+        addition.
         """
         if packet(node.target) in CONTRACTIONS:
             users = self.index.post_users.get(node.name, ())
@@ -138,8 +156,8 @@ class _Inference:
     def _operand_view(self, node: FxNode) -> Origin | None:
         """Give a product the line of a view that its own call made of an operand.
 
-        Lowering ``linear`` makes a transposed view of the weight. That view is made from
-        a value that the call did not compute, so that it is an operand and not the
+        Lowering ``linear`` makes a transposed view of the weight. That view is made
+        from a value that the call did not compute, so that it is an operand and not the
         result; where one product alone reads it, that product is the call's.
         """
         if packet(node.target) not in CONTRACTIONS:
@@ -165,16 +183,18 @@ class _Inference:
     def _root(self, view: FxNode) -> FxNode | None:
         """Return the node whose memory a view looks at; None for an input."""
         node: FxNode | None = view
-        while node is not None and is_view(node.target):
+        seen: set[str] = set()
+        while node is not None and is_view(node.target) and node.name not in seen:
+            seen.add(node.name)
             node = self.index.post_nodes.get(node.inputs[0]) if node.inputs else None
         return node
 
     def _data_flow(self, node: FxNode) -> Origin | None:
         """Give a node the only call that lies between its neighbours' calls.
 
-        What a node reads was computed by its own call or by one that its call reads, and
-        likewise for what reads it. The pre-grad graph says which calls those are; those
-        that cannot make such an operator, or have their own product already, drop out.
+        What a node reads was computed by its own call or by one that its call reads,
+        and likewise for what reads it. The pre-grad graph says which calls those are.
+        Of a product, the calls that cannot make one or have theirs already drop out.
         """
         return self._only(self._between(node), Rule.DATA_FLOW)
 
@@ -198,28 +218,43 @@ class _Inference:
                 self.found[node.name] = origin
         return rest
 
+    def _made_along(self, node: FxNode) -> Origin | None:
+        """Give a node the line of what was replaced as it was made.
+
+        A rewrite makes several nodes and lets one of them take over the old one's uses.
+        The others stand for the same call where all that was replaced is of one place.
+        """
+        olds = self.index.replaced.get(node.name, ())
+        origin = replacing(node, olds, self.index, Rule.MADE_ALONG)
+        return origin if origin is not None and len(origin.stacks) == 1 else None
+
     def _between(self, node: FxNode) -> set[str]:
-        limits = list(self._limits(node))
-        if not limits:
+        limits = sorted(self._limits(node), key=len)
+        if not limits or len(limits[0]) > _MOST_CANDIDATES:
             return set()
-        calls = set.intersection(*limits)
+        calls = limits[0].intersection(*limits[1:])
         aten = packet(node.original_aten)
+        if aten not in MADE_FROM:
+            return set(calls)
         pre = self.index.pre_nodes
         return {n for n in calls - self._claimed if can_make(pre[n], aten)}
 
-    def _limits(self, node: FxNode) -> Iterator[set[str]]:
-        """Yield, for each neighbour with a known call, the calls that its side allows."""
+    def _limits(self, node: FxNode) -> Iterator[frozenset[str]]:
+        """Yield, for each neighbour with a known call, the calls that it allows."""
         post, users = self.index.post_nodes, self.index.post_users
         for part in self._halves(node):
-            for call in self._near(part.name, lambda name: post[name].inputs):
-                yield {call} | self._calls_after(call)
-            for call in self._near(part.name, lambda name: users.get(name, ())):
-                yield {call} | self._calls_before(call)
+            for near, call in self._near(part.name, lambda name: post[name].inputs):
+                yield self._with(near, call, self._flow.after(call))
+            for near, call in self._near(part.name, lambda n: users.get(n, ())):
+                yield self._with(near, call, self._flow.before(call))
 
-    def _near(self, start: str, step: Callable[[str], tuple[str, ...]]) -> set[str]:
-        """Return the calls of the nearest nodes on one side that have just one call."""
+    def _with(self, near: FxNode, call: str, beside: frozenset[str]) -> frozenset[str]:
+        """Add the neighbour's own call, unless the neighbour is all there is of it."""
+        return beside if self._flow.is_whole(near, call) else beside | {call}
+
+    def _near(self, start: str, step: Step) -> Iterator[tuple[FxNode, str]]:
+        """Yield the nearest nodes on one side that have one call only, with it."""
         post = self.index.post_nodes
-        calls: set[str] = set()
         seen = {start}
         ways = [start]
         while ways:
@@ -229,10 +264,9 @@ class _Inference:
                 seen.add(name)
                 origin = self.found[name]
                 if len(origin.calls) == 1:
-                    calls.add(origin.calls[0])
+                    yield post[name], origin.calls[0]
                 elif not origin.calls and is_view(post[name].target):
                     ways.append(name)
-        return calls
 
     def _halves(self, node: FxNode) -> tuple[FxNode, ...]:
         """Return a node and the other half of its split call, where that is certain."""
@@ -244,25 +278,6 @@ class _Inference:
         if whole is None or whole.original_aten != node.original_aten:
             return (node,)
         return (node, whole) if self._product_of(whole) is node else (node,)
-
-    def _calls_before(self, call: str) -> set[str]:
-        return self._beyond(call, lambda name: self.index.pre_nodes[name].inputs)
-
-    def _calls_after(self, call: str) -> set[str]:
-        return self._beyond(call, lambda name: self.index.pre_users.get(name, ()))
-
-    def _beyond(self, call: str, step: Callable[[str], tuple[str, ...]]) -> set[str]:
-        """Return the neighbouring calls, looking through those that leave no node."""
-        pre = self.index.pre_nodes
-        seen: set[str] = set()
-        ways = [call]
-        while ways:
-            for name in step(ways.pop()):
-                if name in pre and name not in seen:
-                    seen.add(name)
-                    if packet(pre[name].target) in PASS_THROUGH:
-                        ways.append(name)
-        return seen
 
     def _only(self, calls: set[str], rule: Rule) -> Origin | None:
         """Return the origin that stands for a set of calls on one and the same line."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
+import os
 import sys
 from collections.abc import Callable
 from importlib.machinery import ModuleSpec, PathFinder
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +23,12 @@ CARDLESS = "torch-spyre-cardless"
 
 _PACKAGE = "torch_spyre"
 _EXTENSION = f"{_PACKAGE}._C"
+
+_AUTOLOAD = "TORCH_DEVICE_BACKEND_AUTOLOAD"
+_AUTOLOADS = (
+    "the installed torch-spyre registers the device as torch is imported; set "
+    f"{_AUTOLOAD}=0 to keep it from that"
+)
 
 
 @frozen(kw_only=True)
@@ -116,7 +125,7 @@ def _reference() -> Candidate:
     return Candidate(
         name=REFERENCE,
         where=str(Path(__file__).parent / REFERENCE),
-        missing=None,
+        missing=_AUTOLOADS if _torch_spyre_autoloads() else None,
         loader=_lazily("reference", lambda module: module.load()),
     )
 
@@ -169,6 +178,13 @@ def _what_is_missing(spec: ModuleSpec | None) -> str | None:
             f"through it without a card: --torch-spyre {folder.parent}"
         )
     return None
+
+
+def _torch_spyre_autoloads() -> bool:
+    if os.environ.get(_AUTOLOAD, "1") != "1":
+        return False
+    targets = (point.value for point in entry_points(group="torch.backends"))
+    return any(target.split(":")[0] == _PACKAGE for target in targets)
 
 
 def _lazily(module: str, load: Callable[[Any], FrontEnd]) -> Loader:

@@ -27,11 +27,13 @@ _ASYNC_COMPILE = "torch_spyre.execution.async_compile:SpyreAsyncCompile"
 _SCHEDULING = "torch_spyre._inductor.scheduler:SuperDSCScheduling"
 _WRAPPER = "torch_spyre._inductor.wrapper:SpyrePythonWrapperCodegen"
 _OP_SPEC = "torch_spyre._inductor.op_spec:OpSpec"
+_HANDLE = "torch_spyre._inductor.op_spec:DebugHandle"
+_GENERATIONS = ("transform_history", "fusion_context")
 _CONFIG = "torch_spyre._inductor.config"
 _PASSES = "torch_spyre._inductor.passes"
 _CONTEXT = "torch_spyre._inductor.patches"
 
-_CONTRACT = {
+_CONTRACT: dict[str, dict[str, tuple[str, ...]]] = {
     _SCHEDULING: {"define_kernel": ("src_code", "node_schedule", "kernel")},
     _WRAPPER: {
         "create": ("is_subgraph", "subgraph_name", "parent_wrapper"),
@@ -134,14 +136,22 @@ def adapt(name: str, versions: tuple[tuple[str, str], ...]) -> FrontEnd:
         config=_module(_CONFIG),
         pass_observers=observers,
         unavailable=unavailable,
-        versions=versions,
+        versions=(*versions, ("debug_handle", handle_generation())),
     )
 
 
-def has_debug_handles() -> bool:
-    """Return whether the loaded torch-spyre keeps provenance of its own in OpSpecs."""
-    fields = dataclasses.fields(_find(_OP_SPEC))
-    return "debug_handle" in {field.name for field in fields}
+def handle_generation() -> str:
+    """Return what the loaded torch-spyre's own debug handles hold.
+
+    Returns:
+        The field that tells their generations apart, ``transform_history`` or
+        ``fusion_context``; ``yes`` for one that is not known; ``no`` without handles.
+    """
+    fields = {field.name for field in dataclasses.fields(_find(_OP_SPEC))}
+    if "debug_handle" not in fields:
+        return "no"
+    known = {field.name for field in dataclasses.fields(_find(_HANDLE))}
+    return next((name for name in _GENERATIONS if name in known), "yes")
 
 
 def _module(name: str) -> ModuleType:
@@ -172,11 +182,10 @@ def _check_method(where: str, method: str, parameters: tuple[str, ...]) -> None:
 
 
 def _import_failure(error: BaseException) -> str:
-    missing = getattr(error, "name", None)
-    if missing == _PACKAGE:
+    if isinstance(error, ModuleNotFoundError) and error.name == _PACKAGE:
         return (
-            "torch-spyre is not installed: install it, name a checkout to compile "
-            "through without a card (--torch-spyre PATH), or use the front end reference"
+            "torch-spyre is not installed: install it, compile through a checkout "
+            "without a card (--torch-spyre PATH), or use the front end reference"
         )
     return f"torch-spyre does not load: {type(error).__name__}: {error}"
 

@@ -71,9 +71,12 @@ class Replacement:
         old: Name of the node that it stands for.
         sources: Where the old node came from: names of Dynamo's nodes, sorted.
         stack: Index of the old node's stack trace, or None.
+        direct: Whether the new node itself got the old one's uses; False for a node
+            that was only made along with it.
     """
 
     new: str
     old: str
+    direct: bool
     sources: tuple[str, ...] = ()
     stack: int | None = None

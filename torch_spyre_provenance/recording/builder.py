@@ -117,6 +117,8 @@ class CompileBuilder:
 
     def adopt(self, frame: FrameRecord) -> None:
         """Take over what was recorded of the Dynamo graph, before anything else."""
+        if self.pre_grad is not None:
+            return
         self.stacks.adopt(frame.stacks)
         self.pre_grad = frame.graph
         self.guard.merge(frame.guard)

@@ -36,8 +36,8 @@ def install(session: Session) -> None:
             if session.front_end.pass_observers is not None:
                 session.front_end.pass_observers.append(observe_pass)
         _set_options()
-        callback_handler.register_start_callback(_set_options)
-        callback_handler.register_end_callback(_compile_ended)
+        session.keep_callbacks = _add_callbacks
+        _add_callbacks()
         set_current(session)
 
 
@@ -48,8 +48,7 @@ def uninstall() -> None:
         if session is None:
             return
         set_current(None)
-        callback_handler.remove_start_callback(_set_options)
-        callback_handler.remove_end_callback(_compile_ended)
+        _remove_callbacks()
         config.load_config(
             {
                 name: compat.without_pass(getattr(config, name), own)
@@ -83,6 +82,21 @@ def _register_recording(front_end: FrontEnd) -> None:
         device_custom_pass=device_pass(front_end),
         device_custom_config=front_end.config,
     )
+
+
+def _add_callbacks() -> None:
+    """Register the compile callbacks, unless they are: a Dynamo reset drops them."""
+    if _set_options not in callback_handler.start_callbacks:
+        callback_handler.register_start_callback(_set_options)
+    if _compile_ended not in callback_handler.end_callbacks:
+        callback_handler.register_end_callback(_compile_ended)
+
+
+def _remove_callbacks() -> None:
+    if _set_options in callback_handler.start_callbacks:
+        callback_handler.remove_start_callback(_set_options)
+    if _compile_ended in callback_handler.end_callbacks:
+        callback_handler.remove_end_callback(_compile_ended)
 
 
 def _set_options(_: object = None) -> None:

@@ -54,7 +54,7 @@ class IrReader:
             origin_node=None if origin_node is None else origin_node.name,
             fields=tuple(self._finding(operation, name) for name in IR_FIELDS),
             attributes=tuple(sorted(k for k in vars(operation) if k[0] != "_")),
-            reads=tuple(sorted(operation.get_read_names())),
+            reads=tuple(sorted(_read_names(operation))),
             kernel=_extern_name(operation),
         )
 
@@ -71,6 +71,13 @@ def buffer_name(operation: Any) -> str | None:
     """Return the name of the buffer that an operation writes, or None."""
     name = getattr(operation, "name", None)
     return name if isinstance(name, str) else None
+
+
+def _read_names(operation: Any) -> set[str]:
+    if isinstance(operation, ExternKernel):
+        # Its `get_read_names` counts its own buffer.
+        return {dep.name for dep in operation.get_reads()}
+    return set(operation.get_read_names())
 
 
 def _origin_nodes(operation: Any) -> Iterable[torch.fx.Node]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from attrs import define, field
+from attrs import define, evolve, field
 
 from ..model import Replacement
 from .fx import StackTable
@@ -78,6 +78,7 @@ class RewriteRecorder:
         self._rewrite.replaced[old.name] = Replacement(
             new=new,
             old=old.name,
+            direct=True,
             sources=tuple(sorted({s.name for s in old.meta.get("from_node") or ()})),
             stack=self.stacks.index(trace) if isinstance(trace, str) else None,
         )
@@ -91,6 +92,4 @@ class RewriteRecorder:
         rewrite, self._rewrite = self._rewrite, _Rewrite()
         for old in rewrite.replaced.values():
             for new in dict.fromkeys((*rewrite.created, old.new)):
-                self._found[new, old.old] = Replacement(
-                    new=new, old=old.old, sources=old.sources, stack=old.stack
-                )
+                self._found[new, old.old] = evolve(old, new=new, direct=new == old.new)

@@ -32,6 +32,10 @@ class RecordedBundle:
     path: Path | None
 
 
+def _nothing() -> None:
+    """Keep no callbacks."""
+
+
 @define(eq=False)
 class Session:
     """A recording from its beginning to its end.
@@ -44,6 +48,7 @@ class Session:
         front_end: The front end that is recorded, or None if there is none.
         out: Directory for the bundles; None for the one beside the kernels.
         strict: Let the failures of observations travel on.
+        keep_callbacks: Registers the compile callbacks again where they are gone.
         frames: The Dynamo graphs being compiled.
         guard: Counts of the recorder's own steps.
     """
@@ -52,6 +57,7 @@ class Session:
     front_end: FrontEnd | None = None
     out: Path | None = None
     strict: bool = False
+    keep_callbacks: Callable[[], None] = field(default=_nothing)
     frames: Frames = field(factory=Frames, init=False)
     guard: Guard = field(init=False)
     _lock: threading.Lock = field(factory=threading.Lock, init=False)
@@ -75,7 +81,9 @@ class Session:
 
     def frame(self) -> FrameRecord:
         """Return the record of the Dynamo graph that this thread compiles."""
-        return self.frames.current(self.strict)
+        self.keep_callbacks()
+        self._local.frame = frame = self.frames.current(self.strict)
+        return frame
 
     def begin(self, *, on_device: bool = True) -> CompileBuilder:
         """Start the record of an Inductor graph that this thread compiles.
@@ -96,6 +104,7 @@ class Session:
         with self._lock:
             self._open.append(builder)
         self._local.pending = builder
+        self._local.frame = None
         return builder
 
     def pending(self) -> CompileBuilder:
@@ -149,16 +158,21 @@ class Session:
     def abandon(self, error: BaseException | None) -> None:
         """Publish the records that this thread began and that no module carries.
 
+        A Dynamo graph that broke before there was an Inductor graph has one as well.
+
         Args:
             error: What broke the compile off, or None.
         """
+        frame = getattr(self._local, "frame", None)
+        if error is not None and frame is not None and frame.graph is not None:
+            self.begin().adopt(frame)
         for builder in self._take_open(threading.get_ident()):
             builder.error = None if error is None else describe(error)
             points = Guard().observations(RUN_POINTS, {})
             self.write(builder.build(run_facts.collect(builder, points)))
 
     def _take_open(self, thread: int) -> list[CompileBuilder]:
-        self._local.pending = self._local.lowering = None
+        self._local.pending = self._local.lowering = self._local.frame = None
         with self._lock:
             taken = [each for each in self._open if each.thread == thread]
             self._open = [each for each in self._open if each.thread != thread]

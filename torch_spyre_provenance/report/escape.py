@@ -31,7 +31,8 @@ def visible(text: str, longest: int = _LONGEST) -> str:
     if text.isascii() and text.isprintable():
         return text
     return "".join(
-        _escaped(char) if unicodedata.category(char) in _HIDDEN else char for char in text
+        _escaped(char) if unicodedata.category(char) in _HIDDEN else char
+        for char in text
     )
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from ..analysis.attribution import Attribution, Attributor, Location
-from ..analysis.frames import source_text
 from ..analysis.sdsc import SdscLink, link_files
 from ..model import Frame, KernelFiles, Op
 
@@ -36,7 +35,7 @@ def render_all(
         facts.bundle.ops, facts.attributions, link_files(facts.bundle), strict=True
     )
     for (kernel, op), found, link in rows:
-        by_kernel.setdefault(kernel.name, []).append(_op(op, found, link))
+        by_kernel.setdefault(kernel.name, []).append(_op(facts, op, found, link))
     return tuple(
         _text(_record(facts, files, bundle_directory, by_kernel.get(files.kernel, [])))
         for files in which
@@ -64,12 +63,14 @@ def _record(
     }
 
 
-def _op(op: Op, found: Attribution, link: SdscLink) -> dict[str, Any]:
+def _op(
+    facts: Attributor, op: Op, found: Attribution, link: SdscLink
+) -> dict[str, Any]:
     return {
         "spec_path": op.spec_path,
         "op": op.op,
         "buffer": op.buffer,
-        "locations": [_location(place) for place in found.locations],
+        "locations": [_location(facts, place) for place in found.locations],
         "evidence": found.evidence.value,
         "rule": found.rule.value,
         "reason": found.reason,
@@ -85,16 +86,18 @@ def _op(op: Op, found: Attribution, link: SdscLink) -> dict[str, Any]:
     }
 
 
-def _location(place: Location) -> dict[str, Any]:
-    return {**_frame(place.frame), "stack": [_frame(frame) for frame in place.stack]}
+def _location(facts: Attributor, place: Location) -> dict[str, Any]:
+    stack = [_frame(facts, frame) for frame in place.stack]
+    return {**_frame(facts, place.frame), "stack": stack}
 
 
-def _frame(frame: Frame) -> dict[str, Any]:
+def _frame(facts: Attributor, frame: Frame) -> dict[str, Any]:
     return {
         "file": frame.file,
         "line": frame.line,
+        "column": frame.column,
         "function": frame.function,
-        "text": source_text(frame),
+        "text": facts.text(frame),
     }
 
 

@@ -138,9 +138,9 @@ def _lineage(page: Page) -> Iterator[str]:
     yield ""
     yield (
         "Source → FX pre-grad → FX post-grad → LoopLevelIR pre-pass → LoopLevelIR "
-        "post-pass → OpSpec → SuperDSC. A fan-out is a decomposition, a fan-in a fusion. "
-        "A solid arrow is measured, a dotted one inferred by a named rule. An op that "
-        "the compiler inserted hangs on all the ops that it serves."
+        "post-pass → OpSpec → SuperDSC. A fan-out is a decomposition, a fan-in a "
+        "fusion. A solid arrow is measured, a dotted one inferred by a named rule. An "
+        "op that the compiler inserted hangs on all the ops that it serves."
     )
     yield ""
     if len(lineage.edges) > mermaid.MAX_EDGES:
@@ -157,12 +157,12 @@ def _lineage(page: Page) -> Iterator[str]:
 
 def _matrix(page: Page) -> Iterator[str]:
     rows = build_matrix(page.bundle)
-    yield "## Stage × Field Matrix"
+    yield "## Stage \N{MULTIPLICATION SIGN} Field Matrix"
     yield ""
     legend = (
         "✓ present and non-empty on all objects · ◐ on some (n/total) · ✗ reachable "
-        "here but empty or absent (dropped) · – not created yet, or carried inside "
-        "another field"
+        "here but empty or absent (dropped) · \N{EN DASH} not created yet, or carried "
+        "inside another field"
     )
     seen = {cell.state for row in rows for cell in row.cells}
     legend += " · ! looking failed" if CellState.FAILED in seen else ""
@@ -170,8 +170,9 @@ def _matrix(page: Page) -> Iterator[str]:
     yield legend + "."
     yield ""
     yield (
-        "Every cell is measured: 0 counts as content, `None`, `[]`, `{}` and `\"\"` do "
-        "not. What `origins` and `debug_handle` carry inside is read from them as well."
+        "Every cell is measured: 0 counts as content; `None` and empty text and "
+        "containers do not. What `origins` and `debug_handle` carry inside is read "
+        "from them as well."
     )
     yield ""
     header = (
@@ -205,7 +206,7 @@ def _kernel(kernel: Kernel, files: KernelFiles | None) -> Iterator[str]:
     if kernel.metadata:
         yield f"- kernel metadata: {code(kernel.metadata, 2000)}"
     if kernel.unimplemented:
-        yield f"- the device lacks the op {code(kernel.unimplemented)}: nothing is built"
+        yield f"- the device lacks the op {code(kernel.unimplemented)}: not built"
     if files is None:
         yield "- no directory was observed"
     else:

@@ -8,7 +8,6 @@ from functools import cached_property
 from attrs import frozen
 
 from ..analysis.attribution import Attributor, Location
-from ..analysis.frames import source_text
 from ..model import Bundle, Field, Observation, Presence, Stage
 from .escape import EMPTY, ShortPaths, code, row
 
@@ -43,12 +42,13 @@ class Page:
     def place(self, place: Location) -> str:
         """Return ``file:line`` of one location, and its source text behind it."""
         where = code(self.paths.where(place.frame.file, place.frame.line))
-        text = source_text(place.frame)
+        text = self.facts.text(place.frame)
         return f"{where} {code(text)}" if text else where
 
     def why_unrecorded(self, stage: Stage) -> str:
         """Return why a stage has no record, from its observations."""
-        reasons = [why_silent(o) for o in self.bundle.all_observations if o.stage is stage]
+        points = [o for o in self.bundle.all_observations if o.stage is stage]
+        reasons = [why_silent(point) for point in points]
         return " ".join(filter(None, reasons)) or "Nothing was observed."
 
 

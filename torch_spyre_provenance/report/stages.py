@@ -14,6 +14,7 @@ from ..model import (
     FxGraph,
     IrGraph,
     IrOp,
+    Loss,
     Op,
     Presence,
     SourceLoc,
@@ -49,9 +50,9 @@ def post_grad(page: Page) -> Iterator[str]:
     graph = page.bundle.fx_post_grad
     yield from _heading("Stage 2b — FX Graph (post-grad)", graph, "compute nodes")
     yield (
-        "AOTAutograd and Inductor lower and decompose the graph; nodes that passes make "
-        "keep part of the metadata. A line in *italics* was not read from the node but "
-        "inferred by the rule beside it."
+        "AOTAutograd and Inductor lower and decompose the graph; nodes that passes "
+        "make keep part of the metadata. A line in *italics* is not in the node's own "
+        "metadata: the rule beside it found it."
     )
     yield ""
     yield from _fx_table(page, graph, Stage.FX_POST_GRAD)
@@ -73,6 +74,7 @@ def loop_ir_post(page: Page) -> Iterator[str]:
     yield "The same IR after the pre-scheduling passes changed it in place."
     yield ""
     yield from _ir_table(page, graph, Stage.LOOP_IR_POST)
+    yield from _passes(page)
 
 
 def op_specs(page: Page) -> Iterator[str]:
@@ -235,6 +237,38 @@ def _ir_table(page: Page, graph: IrGraph | None, stage: Stage) -> Iterator[str]:
     yield ""
     header = ("Op", "type", "reads", *(f"`{name}`" for name in IR_FIELDS))
     yield from table(header, (_ir_row(op) for op in graph.ops))
+
+
+def _passes(page: Page) -> Iterator[str]:
+    """Yield what each pass between the two IR stages did."""
+    steps = page.bundle.passes
+    if steps is None:
+        return
+    yield "### Passes"
+    yield ""
+    if not steps:
+        yield "Each pass was observed; none made, removed or rebuilt an operation."
+        yield ""
+        return
+    yield "The passes that changed operations, and the provenance that got lost there."
+    yield ""
+    header = ("Pass", "made", "removed", "rebuilt", "lost")
+    rows = (
+        [
+            code(step.name),
+            names(made.op for made in step.created),
+            names(step.removed),
+            names(step.rebuilt),
+            "<br>".join(_loss(loss) for loss in step.losses) or EMPTY,
+        ]
+        for step in steps
+    )
+    yield from table(header, rows)
+
+
+def _loss(loss: Loss) -> str:
+    gone = sorted(set(loss.before) - set(loss.after))
+    return f"**{code(loss.op)}** {code(loss.what)}: {names(gone)}"
 
 
 def _ir_row(op: IrOp) -> list[str]:

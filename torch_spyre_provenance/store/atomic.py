@@ -34,13 +34,13 @@ def write_bytes(path: Path, data: bytes) -> None:
         with os.fdopen(number, "wb") as file:
             file.write(data)
             os.fchmod(file.fileno(), _MODE & ~_umask())
-        os.replace(name, path)
+        Path(name).replace(path)
     except OSError as error:
         raise cannot_write(path, error) from error
     finally:
         # Gone already unless the rename was not reached.
         with suppress(OSError):
-            os.unlink(name)
+            Path(name).unlink()
 
 
 def cannot_write(path: Path, error: OSError) -> OutputError:
@@ -51,8 +51,8 @@ def cannot_write(path: Path, error: OSError) -> OutputError:
 def _umask() -> int:
     # The only way to learn the mask is to set it; Linux also shows it here, which other
     # threads do not notice.
-    with suppress(OSError, ValueError), open("/proc/self/status") as status:
-        for row in status:
+    with suppress(OSError, ValueError):
+        for row in Path("/proc/self/status").read_text("ascii", "replace").splitlines():
             if row.startswith("Umask:"):
                 return int(row.split()[1], 8)
     mask = os.umask(0o077)

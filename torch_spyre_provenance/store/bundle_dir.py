@@ -9,7 +9,6 @@ from pathlib import Path
 
 from ..errors import BundleFormatError
 from ..model import Bundle
-
 from . import codec
 from .atomic import cannot_write, write_bytes
 from .limits import MAX_BYTES

@@ -15,7 +15,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import orjson
 from attrs import evolve
@@ -29,7 +29,6 @@ from ..model import (
     CacheState,
     RunFacts,
 )
-
 from .exact import kind_of, make_converter
 from .limits import MAX_BYTES, MAX_DEFECTS
 
@@ -51,25 +50,23 @@ _TOO_DEEP = "nested too deeply"
 
 
 def dumps(bundle: Bundle) -> bytes:
-    """Return the canonical JSON text of a bundle.
+    r"""Return the canonical JSON text of a bundle.
 
-    ``schema_version`` comes first, other keys are sorted, and every node, operation, op,
-    file and stack has a line of its own.
+    ``schema_version`` comes first, other keys are sorted, and every node, operation,
+    op, file and frame has a line of its own.
 
     Args:
         bundle: The bundle to write.
 
     Returns:
         UTF-8 text that ends in a newline. Text that is no valid UTF-8 (a Linux path can
-        hold it) is written as ``\\udc80`` escapes.
+        hold it) is written as ``\udc80`` escapes.
     """
     with _gc_paused():
         plain = _fast().unstructure(bundle)
         version = plain.pop("schema_version")
-        lines = [b'{\n"schema_version": %d' % version]
-        for key in sorted(plain):
-            lines.append(b",\n" + _json(key) + b": " + _expanded(key, plain[key]))
-    return b"".join([*lines, b"\n}\n"])
+        rows = [_row(key, plain[key]) for key in sorted(plain)]
+    return b",\n".join([b'{\n"schema_version": %d' % version, *rows]) + b"\n}\n"
 
 
 def loads(data: bytes, source: str = "bundle.json") -> Bundle:
@@ -90,7 +87,7 @@ def loads(data: bytes, source: str = "bundle.json") -> Bundle:
     with _gc_paused():
         plain = _parse(data, source)
         _check_version(plain, source)
-        return _structure(plain, Bundle, source)
+        return _checked(_structure(plain, Bundle, source), source)
 
 
 def pack(bundle: Bundle) -> str:
@@ -128,7 +125,8 @@ def unpack(text: str, run: RunFacts) -> Bundle:
         plain = _parse(_inflate(text, source), source)
         _check_version(plain, source)
         plain["run"] = orjson.loads(_json(_fast().unstructure(_NO_RUN)))
-        return evolve(_structure(plain, Bundle, source), run=run)
+        bundle = _checked(_structure(plain, Bundle, source), source)
+        return evolve(bundle, run=run)
 
 
 def defects_of(error: BaseException) -> list[str]:
@@ -170,13 +168,17 @@ def _json(value: object) -> bytes:
         return text.encode("ascii")
 
 
-def _expanded(key: str, value: object) -> bytes:
+def _row(key: str, value: object) -> bytes:
+    return _json(key) + b": " + _expanded(value)
+
+
+def _expanded(value: object) -> bytes:
     """Return JSON in which every item of the long lists stands on its own line."""
     if type(value) is dict and not _LONG_KEYS.isdisjoint(value):
-        rows = [_json(name) + b": " + _expanded(name, value[name]) for name in sorted(value)]
+        rows = [_row(name, value[name]) for name in sorted(value)]
         return b"{\n" + b",\n".join(rows) + b"\n}"
-    if isinstance(value, (tuple, list)) and value and type(value[0]) is not str:
-        return b"[\n" + b",\n".join([_expanded("", item) for item in value]) + b"\n]"
+    if isinstance(value, tuple | list) and value and type(value[0]) is not str:
+        return b"[\n" + b",\n".join([_expanded(item) for item in value]) + b"\n]"
     return _json(value)
 
 
@@ -188,7 +190,7 @@ def _inflate(text: str, source: str) -> bytes:
     except (ValueError, zlib.error) as error:
         raise BundleFormatError(f"{source} cannot be unpacked: {error}") from error
     if not inflater.eof:
-        raise BundleFormatError(f"{source} is cut off, or larger than {MAX_BYTES} bytes")
+        raise BundleFormatError(f"{source} is cut off, or over {MAX_BYTES} bytes")
     return data
 
 
@@ -220,7 +222,8 @@ def _parse_any(data: bytes) -> object:
 def _check_version(plain: dict[str, Any], source: str) -> None:
     version = plain.get("schema_version")
     if type(version) is not int or version < 1:
-        defect = f"expected a version number, found {kind_of(version)} @ $.schema_version"
+        found = kind_of(version)
+        defect = f"expected a version number, found {found} @ $.schema_version"
         raise BundleFormatError(f"{source} is not a bundle: no version", (defect,))
     if version > SCHEMA_VERSION:
         raise BundleVersionError(
@@ -234,14 +237,42 @@ def _structure(plain: object, cls: type[_T], source: str) -> _T:
     try:
         return _fast().structure(plain, cls)
     except _DEFECTIVE as error:
-        defects = _find_defects(plain, cls, error)
-        more = f" (and {len(defects) - 1} more)" if len(defects) > 1 else ""
-        shown = defects[:MAX_DEFECTS]
-        if len(defects) > MAX_DEFECTS:
-            shown.append(f"{len(defects) - MAX_DEFECTS} more defects @ $")
-        raise BundleFormatError(
-            f"{source} is not a whole bundle: {defects[0]}{more}", shown
-        ) from error
+        _refuse(_find_defects(plain, cls, error), source, error)
+
+
+def _checked(bundle: Bundle, source: str) -> Bundle:
+    """Return a bundle whose stack indices all lead somewhere."""
+    n_stacks = len(bundle.stacks)
+    defects = [
+        f"there is no stack {index} @ {path}.stack"
+        for path, index in _stack_indices(bundle)
+        if index is not None and not 0 <= index < n_stacks
+    ]
+    if defects:
+        _refuse(defects, source)
+    return bundle
+
+
+def _stack_indices(bundle: Bundle) -> Iterator[tuple[str, int | None]]:
+    fx = {"fx_pre_grad": bundle.fx_pre_grad, "fx_post_grad": bundle.fx_post_grad}
+    ir = {"loop_ir_pre": bundle.loop_ir_pre, "loop_ir_post": bundle.loop_ir_post}
+    for name, graph in (fx | ir).items():
+        for number, node in enumerate(graph.nodes if graph else ()):
+            yield f"$.{name}.nodes[{number}]", node.stack
+    for number, replaced in enumerate(bundle.replacements):
+        yield f"$.replacements[{number}]", replaced.stack
+
+
+def _refuse(
+    defects: list[str], source: str, cause: BaseException | None = None
+) -> NoReturn:
+    more = f" (and {len(defects) - 1} more)" if len(defects) > 1 else ""
+    shown = defects[:MAX_DEFECTS]
+    if len(defects) > MAX_DEFECTS:
+        shown.append(f"{len(defects) - MAX_DEFECTS} more defects @ $")
+    raise BundleFormatError(
+        f"{source} is not a whole bundle: {defects[0]}{more}", shown
+    ) from cause
 
 
 def _find_defects(plain: object, cls: type, first: BaseException) -> list[str]:

@@ -1,11 +1,12 @@
 """Converters between model values and plain JSON values, exact in both directions.
 
-cattrs coerces on its own (``3`` becomes ``"3"``); the hooks here refuse instead, so that
-a value that is read back is the value that was written.
+cattrs coerces on its own (``3`` becomes ``"3"``); the hooks here refuse instead, so
+that a value that is read back is the value that was written.
 """
 
 from __future__ import annotations
 
+import types
 from collections.abc import Callable
 from enum import StrEnum
 from typing import Any, get_args, get_origin
@@ -25,7 +26,6 @@ from ..model import (
     SourceFn,
     Stage,
 )
-
 from .limits import MAX_HANDLE_DEPTH, MAX_ITEMS, MAX_STRING
 
 Hook = Callable[[Any, Any], Any]
@@ -85,6 +85,12 @@ def kind_of(value: object) -> str:
 
 
 def exact_str(value: Any, _: object = None) -> str:
+    """Return a value that is a string, and no longer than the reader allows.
+
+    Raises:
+        TypeError: It is something else.
+        ValueError: It is too long.
+    """
     if type(value) is not str:
         raise TypeError(f"expected a string, found {kind_of(value)}")
     if len(value) > MAX_STRING:
@@ -93,6 +99,12 @@ def exact_str(value: Any, _: object = None) -> str:
 
 
 def exact_int(value: Any, _: object = None) -> int:
+    """Return a value that is an integer of at most 63 bits and no truth value.
+
+    Raises:
+        TypeError: It is something else.
+        ValueError: It is too large.
+    """
     if type(value) is not int:
         raise TypeError(f"expected an integer, found {kind_of(value)}")
     if value.bit_length() > _INT_BITS:
@@ -156,7 +168,7 @@ def _is_sequence(cls: object) -> bool:
 
 def _sequence_hook(converter: Converter, cls: Any, *, list_defects: bool) -> Hook:
     item = get_args(cls)[0]
-    wanted = list[item] if list_defects else item
+    wanted: Any = types.GenericAlias(list, (item,)) if list_defects else item
     found: list[Hook] = []
 
     def structure(value: Any, _: object) -> tuple[Any, ...]:
@@ -221,26 +233,32 @@ def _as_it_is(value: Any) -> Any:
 
 def _register_handle(converter: Converter) -> None:
     """Write a handle's id as a decimal string, and bound the depth of its history."""
-    names = {"id": override(struct_hook=handle_number, unstruct_hook=str)}
+    as_text = override(struct_hook=handle_number, unstruct_hook=str)
     plain = make_dict_structure_fn(
         DebugHandle,
         converter,
         _cattrs_forbid_extra_keys=True,
         _cattrs_detailed_validation=converter.detailed_validation,
-        **names,
+        id=as_text,
     )
 
-    def structure(value: Any, cls: object) -> DebugHandle:
+    def structure(value: Any, cls: Any) -> DebugHandle:
         check_handle_depth(value)
         return plain(value, cls)
 
     converter.register_structure_hook(DebugHandle, structure)
     converter.register_unstructure_hook(
-        DebugHandle, make_dict_unstructure_fn(DebugHandle, converter, **names)
+        DebugHandle, make_dict_unstructure_fn(DebugHandle, converter, id=as_text)
     )
 
 
 def handle_number(value: Any, _: object = None) -> int:
+    """Return the number that a decimal string in its one canonical form stands for.
+
+    Raises:
+        TypeError: It is no string.
+        ValueError: It is no such number.
+    """
     text = exact_str(value)
     if not (text.isascii() and text.isdigit() and len(text) <= _ID_DIGITS):
         raise ValueError(f"expected a decimal number, found {text[:40]!r}")

@@ -8,7 +8,6 @@ from attrs import asdict
 
 from ..errors import BundleFormatError
 from ..model import DebugHandle, ProvenanceTransform, SourceLoc
-
 from .exact import check_handle_depth, exact_int, exact_str, handle_number, kind_of
 
 

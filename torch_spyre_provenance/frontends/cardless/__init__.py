@@ -13,6 +13,7 @@ import threading
 from pathlib import Path
 
 import torch
+from torch.torch_version import TorchVersion
 
 from ...errors import FrontEndError
 from .. import torch_spyre as adapter
@@ -20,6 +21,7 @@ from ..contract import FrontEnd
 from ..host.device import check_free, register_runtime
 from . import extension, kernels
 from .checkout import (
+    BACKEND_COMPILER,
     EXTENSION,
     PACKAGE,
     Checkout,
@@ -58,7 +60,7 @@ def load(path: Path) -> FrontEnd:
 
 def needs_host_copies() -> bool:
     """Return whether this torch needs a host kernel for copies; see `kernels`."""
-    return torch.__version__ >= (2, 13)
+    return TorchVersion(torch.__version__) >= TorchVersion("2.13")
 
 
 def _check_process(checkout: Checkout) -> None:
@@ -80,12 +82,15 @@ def _load(checkout: Checkout) -> FrontEnd:
     register_runtime()
     _registrations.append(kernels.register())
     adapter.run_autoload()
+    stand_ins = [EXTENSION]
     if needs_host_copies():
         _registrations.append(kernels.register_copies())
+        stand_ins.append("aten::_copy_from")
     return adapter.adapt(
         name=NAME,
         versions=(
             ("torch-spyre", checkout.commit() or f"checkout at {checkout.root}"),
-            ("dxp_standalone", compiler),
+            ("stand-ins", ", ".join(stand_ins)),
+            (BACKEND_COMPILER, compiler),
         ),
     )

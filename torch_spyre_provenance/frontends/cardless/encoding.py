@@ -20,8 +20,8 @@ def encode_constant(value: float, data_format: DataFormats) -> int:
 
     Args:
         value: The constant.
-        data_format: `DataFormats.IEEE_FP32`; every other format is written as DLFloat16,
-            as torch-spyre does.
+        data_format: `DataFormats.IEEE_FP32`; a constant of any other format is written
+            as DLFloat16, as torch-spyre does.
 
     Returns:
         An unsigned integer of 32 or 16 bits.
@@ -44,8 +44,8 @@ def _dlfloat16(value: float) -> int:
     if value == 0:
         return sign
     significand, exponent = math.frexp(abs(value))
-    fraction = math.floor((2 * significand - 1) * 2**_FRACTION_BITS + 0.5)
-    carry, fraction = divmod(fraction, 2**_FRACTION_BITS)
+    fraction: int = math.floor((2 * significand - 1) * 2**_FRACTION_BITS + 0.5)
+    carry, fraction = divmod(fraction, 1 << _FRACTION_BITS)
     exponent += carry - 1 + _BIAS
     if (exponent, fraction) >= (_MAX_EXPONENT, _MAX_FRACTION):
         return sign | _NOT_A_NUMBER

@@ -7,6 +7,7 @@ them. Everything that only a card can do says so when it is called.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NoReturn
 
 import torch
@@ -88,7 +89,7 @@ def spyre_empty_with_layout(
     return tensor
 
 
-def empty_with_layout(
+def empty_with_layout(  # noqa: PLR0917 - the extension's signature
     size: Sequence[int],
     device_layout: SpyreTensorLayout,
     dtype: torch.dtype | None = None,
@@ -162,7 +163,7 @@ class JobPlan:
     """What would run on the card.
 
     Attributes:
-        directory: The backend compiler's output.
+        directory: The kernel's directory, with its SDSC files.
     """
 
     directory: str
@@ -174,7 +175,7 @@ class JobPlan:
 
 def prepare_kernel(spyrecode_dir: str, stream: object = None) -> JobPlan:
     """Return the plan of a kernel, which can be held and not launched."""
-    return JobPlan(directory=spyrecode_dir)
+    return JobPlan(directory=str(Path(spyrecode_dir).parent))
 
 
 def launch_jobplan(job_plan: JobPlan, args: Sequence[torch.Tensor]) -> NoReturn:

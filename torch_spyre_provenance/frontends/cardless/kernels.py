@@ -94,7 +94,7 @@ def _layout(
         raise RuntimeError(message) from error
 
 
-def attention(
+def attention(  # noqa: PLR0917 - the operator's signature
     query: torch.Tensor,
     key: torch.Tensor,
     value: torch.Tensor,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import IntEnum
 
 
@@ -23,7 +23,7 @@ class LoggingConfig:
     _instance: LoggingConfig | None = None
 
     def __init__(self) -> None:
-        self._levels: dict[str, LogLevel] = {}
+        self._levels: dict[str, int] = {}
 
     @classmethod
     def instance(cls) -> LoggingConfig:
@@ -32,17 +32,19 @@ class LoggingConfig:
             cls._instance = cls()
         return cls._instance
 
-    def initialize_from_python(self, config: Mapping[str, int]) -> None:
+    def initialize_from_python(
+        self, config: Mapping[str, int] | Iterable[tuple[str, int]]
+    ) -> None:
         """Take over the levels that torch-spyre's Python side has settled on."""
-        self._levels = {name: LogLevel(level) for name, level in config.items()}
+        self._levels = dict(config)
 
-    def get_log_level(self, component: str) -> LogLevel:
-        """Return a component's level."""
+    def get_log_level(self, component: str) -> int:
+        """Return a component's level, which may lie above all that have a name."""
         return self._levels.get(component, LogLevel.WARNING)
 
     def set_log_level(self, component: str, level: int) -> None:
         """Set a component's level."""
-        self._levels[component] = LogLevel(level)
+        self._levels[component] = level
 
     def is_enabled(self, component: str, level: int) -> bool:
         """Return whether a component would log at a level."""

@@ -114,6 +114,12 @@ def check_free() -> None:
         DeviceTakenError: One has.
     """
     name = torch._C._get_privateuse1_backend_name()
+    if is_active():
+        message = (
+            f"the device {DEVICE!r} of this process is the reference front end's; start "
+            "a process without it"
+        )
+        raise DeviceTakenError(message)
     if name == DEVICE:
         message = (
             f"another package has registered the device {DEVICE!r} in this process; "

@@ -2,12 +2,13 @@
 
 A kernel registered for the device's autograd key sees the operator before torch takes
 it apart. What it calls instead is traced in its place, with the operator named as its
-origin.
+origin. Where a gradient is wanted and the device's form has none, the kernel runs the
+operator's own decomposition, which autograd can follow.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -15,26 +16,12 @@ from torch.fx.experimental.proxy_tensor import set_original_aten_op
 
 aten = torch.ops.aten
 
+Tensor = torch.Tensor
+
 _KEY = "AutogradPrivateUse1"
+_FLOAT_TYPES = (torch.float16, torch.bfloat16, torch.float32)
 _library = torch.library.Library("aten", "IMPL")
 _registered: set[str] = set()
-
-
-def _composite(op: torch._ops.OpOverload, *args: Any, **kwargs: Any) -> Any:
-    """Run an operator's own decomposition, which autograd can follow."""
-    key = torch._C.DispatchKey.CompositeImplicitAutograd
-    return op._op_dk(key, *args, **kwargs)  # noqa: SLF001 - what `decompose` calls
-
-
-def _linear(*args: Any, **kwargs: Any) -> torch.Tensor:
-    with set_original_aten_op(aten.linear.default):
-        result: torch.Tensor = _composite(aten.linear.default, *args, **kwargs)
-        return result
-
-
-_KERNELS: dict[str, Callable[..., torch.Tensor]] = {
-    "linear": _linear,
-}
 
 
 def register() -> None:
@@ -43,3 +30,114 @@ def register() -> None:
         if name not in _registered:
             _library.impl(name, kernel, _KEY)
             _registered.add(name)
+
+
+def _composite(op: torch._ops.OpOverload, *args: Any, **kwargs: Any) -> Any:
+    """Run an operator's own decomposition."""
+    key = torch._C.DispatchKey.CompositeImplicitAutograd
+    return op._op_dk(key, *args, **kwargs)
+
+
+def _wants_gradient(*tensors: Tensor | None) -> bool:
+    return torch.is_grad_enabled() and any(
+        tensor is not None and tensor.requires_grad for tensor in tensors
+    )
+
+
+def _is_half(x: Tensor) -> bool:
+    return x.dtype in (torch.float16, torch.bfloat16)
+
+
+def _linear(*args: Any, **kwargs: Any) -> Tensor:
+    with set_original_aten_op(aten.linear.default):
+        result: Tensor = _composite(aten.linear.default, *args, **kwargs)
+        return result
+
+
+def _gelu(x: Tensor, *, approximate: str = "none") -> Tensor:
+    with set_original_aten_op(aten.gelu.default):
+        result: Tensor = torch.ops.spyre.gelu(x, approximate)
+        return result
+
+
+def _silu(x: Tensor) -> Tensor:
+    with set_original_aten_op(aten.silu.default):
+        result: Tensor = torch.ops.spyre.silu(x)
+        return result
+
+
+def _softplus(x: Tensor, beta: float = 1, threshold: float = 20) -> Tensor:
+    with set_original_aten_op(aten.softplus.default):
+        result: Tensor = torch.ops.spyre.softplus(x, beta, threshold)
+        return result
+
+
+def _clamp(x: Tensor, low: float | None = None, high: float | None = None) -> Tensor:
+    with set_original_aten_op(aten.clamp.default):
+        result: Tensor = torch.ops.spyre.clamp(x, low, high)
+        return result
+
+
+def _softmax(x: Tensor, dim: int, dtype: torch.dtype | None = None) -> Tensor:
+    op = aten.softmax.int
+    whole = dtype is None and x.dtype in _FLOAT_TYPES and x.dim() > 0 and x.numel() > 0
+    if not whole or _wants_gradient(x):
+        result: Tensor = _composite(op, x, dim, dtype)
+        return result
+    # In half precision throughout, as the device computes it. Inductor has a pattern
+    # that multiplies into the exponent what `aten.amax` and its operand are scaled by;
+    # the device gains nothing by that.
+    with set_original_aten_op(aten._softmax.default):
+        powers = torch.exp(x - torch.ops.spyre.amax(x, [dim], True))
+        return powers / torch.sum(powers, dim, keepdim=True)
+
+
+def _layer_norm(
+    x: Tensor,
+    normalized_shape: Sequence[int],
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+    cudnn_enable: bool = True,
+) -> Tensor:
+    op = aten.layer_norm.default
+    whole = len(normalized_shape) == 1 and x.dtype in _FLOAT_TYPES and x.numel() > 0
+    if not whole or _wants_gradient(x, weight, bias):
+        result: Tensor = _composite(
+            op, x, normalized_shape, weight, bias, eps, cudnn_enable
+        )
+        return result
+    with set_original_aten_op(op):
+        moments = torch.ops.spyre.exx2(x)
+        scale = torch.ops.spyre.layernormscale(moments, eps)
+        result = torch.ops.spyre.layernormnorm(x, moments, scale, weight, bias)
+        return result
+
+
+def _rms_norm(
+    x: Tensor,
+    normalized_shape: Sequence[int],
+    weight: Tensor | None = None,
+    eps: float | None = None,
+) -> Tensor:
+    op = aten.rms_norm.default
+    if len(normalized_shape) != 1 or not _is_half(x) or _wants_gradient(x, weight):
+        result: Tensor = _composite(op, x, normalized_shape, weight, eps)
+        return result
+    with set_original_aten_op(op):
+        tiny = torch.finfo(x.dtype).eps if eps is None else eps
+        mean = torch.mean(x * x, -1, keepdim=True)
+        normed = torch.rsqrt(mean + tiny) * x
+        return normed if weight is None else normed * weight
+
+
+_KERNELS: dict[str, Callable[..., Tensor]] = {
+    "clamp": _clamp,
+    "gelu": _gelu,
+    "layer_norm": _layer_norm,
+    "linear": _linear,
+    "rms_norm": _rms_norm,
+    "silu": _silu,
+    "softmax.int": _softmax,
+    "softplus": _softplus,
+}

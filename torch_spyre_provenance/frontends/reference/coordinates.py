@@ -74,7 +74,10 @@ def host_coordinates(
 
 
 def device_coordinates(
-    host: Sequence[sympy.Expr], dim_order: Sequence[int], stick: int
+    host: Sequence[sympy.Expr],
+    dim_order: Sequence[int],
+    stick: int,
+    extents: Extents,
 ) -> list[sympy.Expr]:
     """Return the coordinate in each device dimension, outermost first.
 
@@ -83,22 +86,26 @@ def device_coordinates(
         dim_order: The host dimensions in the layout's order, the stick dimension last,
             or -1 after all of them where every stick holds one element.
         stick: Elements per stick.
+        extents: Number of iterations of each symbol in `host`.
     """
     if not host:
         return [sympy.S.Zero, sympy.S.Zero]
     order = list(dim_order)
     dims = [*order[1:], order[0], order[-1]] if len(order) > 1 else order * 2
     inner = order[-1]
+    in_one_stick = inner != -1 and _maximum(host[inner], extents) < stick
     result: list[sympy.Expr] = []
     for dim in dims[:-1]:
         if dim == -1:
             result.append(sympy.S.Zero)
         elif dim == inner:
-            result.append(sympy.floor(host[dim] / stick))
+            tile = sympy.S.Zero if in_one_stick else sympy.floor(host[dim] / stick)
+            result.append(tile)
         else:
             result.append(host[dim])
-    result.append(sympy.S.Zero if inner == -1 else sympy.Mod(host[inner], stick))
-    return result
+    if inner == -1:
+        return [*result, sympy.S.Zero]
+    return [*result, host[inner] if in_one_stick else sympy.Mod(host[inner], stick)]
 
 
 def offset_of(

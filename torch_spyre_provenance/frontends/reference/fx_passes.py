@@ -35,7 +35,8 @@ _PRODUCTS = PatternMatcherPass(pass_name="decompose_addmm")  # noqa: S106 - a na
 
 def _is_native_addmm(match: Match) -> bool:
     node = match.output_node()
-    return native.is_spyre(node) and native.has_matmul_types(node)
+    scaled = bool(node.kwargs)  # by `alpha` or `beta`
+    return native.is_spyre(node) and native.has_matmul_types(node) and not scaled
 
 
 @register_graph_pattern(

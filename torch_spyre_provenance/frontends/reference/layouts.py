@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from torch._inductor import ir
 from torch._inductor.virtualized import V
 
-from ..host.layout import SpyreTensorLayout
+from ..host.layout import ElementArrangement, SpyreTensorLayout
 from .coordinates import (
     HostShape,
     NotOnDeviceError,
@@ -87,6 +87,21 @@ def tiled(layout: ir.Layout, dim_order: Sequence[int] | None = None) -> FixedTil
     )
 
 
+def moments(layout: ir.Layout) -> FixedTiledLayout:
+    """Return the stick layout of what `exx2` writes: two numbers in one place.
+
+    On the host the last dimension holds both; on the device it has one element.
+    """
+    size, stride = static_sizes(layout.size), static_sizes(layout.stride)
+    order = (*range(len(size)), SPARSE)
+    device_layout = SpyreTensorLayout(
+        (*size[:-1], 1), stride, layout.dtype, order, ElementArrangement.EXX2
+    )
+    return FixedTiledLayout(
+        layout.device, layout.dtype, size, stride, device_layout, order
+    )
+
+
 def buffer_of(name: str) -> ir.Buffer:
     """Return a buffer or a graph input without the boxes around it."""
     node = V.graph.get_buffer(name)
@@ -134,7 +149,7 @@ def coordinates_of(
     shape = host_shape(layout)
     host = host_coordinates(index, shape, extents)
     stick = layout.device_layout.elems_per_stick()
-    result = device_coordinates(host, layout.dim_order, stick)
+    result = device_coordinates(host, layout.dim_order, stick, extents)
     back = offset_of(result, layout.device_layout.stride_map) + shape.offset
     if (back - without_remainders(index)).expand() != 0:
         raise NotOnDeviceError(f"{index} in {shape}: {result} leads to {back}")

@@ -13,7 +13,9 @@ import torch
 from torch.fx import Node
 
 from ..contract import DEVICE
-from . import op_table
+from . import library, op_table
+
+library.define()
 
 aten = torch.ops.aten
 prims = torch.ops.prims
@@ -44,6 +46,8 @@ VIEWS = frozenset(
 _POINTWISE = {
     aten.abs.default: "abs",
     aten.add.Tensor: "add",
+    aten.clamp_max.default: "minimum",
+    aten.clamp_min.default: "maximum",
     aten.clone.default: "identity",
     aten.div.Tensor: "truediv",
     aten.eq.Scalar: "eq",
@@ -79,6 +83,19 @@ _POINTWISE = {
 }
 """Operators that Inductor's own lowering turns into device ops, with the main one."""
 
+spyre = torch.ops.spyre
+
+_WHOLE = {
+    spyre.gelu.default: False,
+    spyre.silu.default: False,
+    spyre.softplus.default: False,
+    spyre.clamp.default: False,
+    spyre.exx2.default: True,
+    spyre.layernormscale.default: True,
+    spyre.layernormnorm.default: True,
+}
+"""The front end's own operators, and whether the device has them for fp32 too."""
+
 Retargeted = tuple[torch._ops.OpOverload, tuple[Any, ...]]  # noqa: SLF001 - its name
 
 
@@ -105,12 +122,16 @@ RETARGETS: dict[Any, Callable[[Node], Retargeted]] = {
     aten.bmm.default: _product,
     aten.amax.default: _reduction("max"),
     aten.amin.default: _reduction("min"),
+    spyre.amax.default: _reduction("max"),
     aten.mean.default: _reduction("mean"),
     aten.mean.dim: _reduction("mean"),
     aten.sum.default: _reduction("sum"),
     aten.sum.dim_IntList: _reduction("sum"),
 }
 """Operators that get a lowering of the front end's own."""
+
+_POWERS = (2, 3, 4)
+"""Exponents that are a few products."""
 
 _HALF = (torch.float16, torch.bfloat16)
 
@@ -135,7 +156,13 @@ def is_native(node: Node) -> bool:
         return True
     if node.target in RETARGETS:
         return _same_dtype(tensors) and not node.kwargs.get("dtype")
+    if node.target in _WHOLE:
+        return _same_dtype(tensors) and (
+            _WHOLE[node.target] or tensors[0].dtype is not torch.float32
+        )
     handler = _POINTWISE.get(node.target)
+    if node.target is aten.pow.Tensor_Scalar:
+        handler = "mul" if node.args[1] in _POWERS else None
     return handler is not None and _has_types(handler, tensors, node)
 
 

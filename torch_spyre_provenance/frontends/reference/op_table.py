@@ -46,9 +46,35 @@ def _clip(x: torch.Tensor, **constants: float) -> torch.Tensor:
     return torch.clamp(x, constants["clipMin"], constants["clipMax"])
 
 
-def _layernormscale(moments: torch.Tensor, **constants: float) -> torch.Tensor:
-    mean, mean_of_squares = moments.unbind(-1)
-    return torch.rsqrt(mean_of_squares - mean * mean + constants["eps"])
+def exx2(x: torch.Tensor) -> torch.Tensor:
+    """Return the mean and the variance along the last dimension, side by side.
+
+    The device keeps the mean of the squares in place of the variance; in half
+    precision on the host that would lose the small ones.
+    """
+    wide = x.float()
+    moments = (wide.mean(-1), wide.var(-1, correction=0))
+    return torch.stack(moments, -1).to(x.dtype)
+
+
+def layernormscale(variance: torch.Tensor, **constants: float) -> torch.Tensor:
+    """Return one over the standard deviation."""
+    return torch.rsqrt(variance.float() + constants["eps"]).to(variance.dtype)
+
+
+def layernormnorm(
+    x: torch.Tensor,
+    mean: torch.Tensor,
+    scale: torch.Tensor,
+    *affine: torch.Tensor,
+) -> torch.Tensor:
+    """Return the normalized values, times the weight and plus the bias if given."""
+    result = (x.float() - mean.float()) * scale.float()
+    if affine:
+        result = result * affine[0].float()
+    if len(affine) > 1:
+        result = result + affine[1].float()
+    return result.to(x.dtype)
 
 
 def _row(handler: str, spyre: str, compute: Compute, **flags: bool) -> DeviceOp:
@@ -63,6 +89,8 @@ _POINTWISE = (
     _row("floor", "floor", torch.floor, fp32=True),
     _row("ge", "greaterequal", torch.ge, is_predicate=True),
     _row("gelu", "gelufwd", functional.gelu),
+    _row("layernormnorm", "layernormnorm", layernormnorm, fp32=True),
+    _row("layernormscale", "layernormscale", layernormscale, fp32=True),
     _row("gt", "greaterthan", torch.gt, is_predicate=True),
     _row("le", "lesserequal", torch.le, is_predicate=True),
     _row("log", "log", torch.log),
@@ -101,6 +129,7 @@ REDUCTIONS: Mapping[str, Compute] = {
 """The torch function of each reduction; it is given the reduced dimensions."""
 
 MATMUL = "batchmatmul"
+EXX2 = "exx2"
 IDENTITY = "identity"
 RESTICKIFY = "ReStickifyOpHBM"
 
@@ -126,6 +155,19 @@ def cast_op(source: torch.dtype, target: torch.dtype) -> str | None:
     return _CASTS.get((source, target))
 
 
+MOMENTS: Mapping[str, tuple[int, int]] = {
+    "layernormscale": (0, 1),
+    "layernormnorm": (1, 0),
+}
+"""The device ops that read what `exx2` wrote: as which argument, and which moment."""
+
+
 def constants_of(op_info: Mapping[str, Any]) -> dict[str, float]:
     """Return the numbers that an op's parameters hold, by name."""
     return dict(op_info.get("constants", {}))
+
+
+def parameters_of(op_info: Mapping[str, Any]) -> dict[str, Any]:
+    """Return every parameter of an op, the numbers among them."""
+    others = {key: value for key, value in op_info.items() if key != "constants"}
+    return others | constants_of(op_info)

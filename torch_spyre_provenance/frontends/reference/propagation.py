@@ -23,6 +23,7 @@ from .layouts import (
     buffer_of,
     host_shape,
     layout_of,
+    moments,
     order_with_stick,
     row_major_order,
     stick_coordinate,
@@ -83,7 +84,9 @@ def propagate_spyre_tensor_layouts(graph: GraphLowering) -> LayoutPlan:
         buffer = graph.get_buffer(name)
         choice = _choose(body, buffer.get_layout())
         plan.choices[name] = choice
-        if not isinstance(buffer.get_layout(), ir.MutationLayoutSHOULDREMOVE):
+        if body.reduction == op_table.EXX2:
+            buffer.layout = moments(buffer.get_layout())
+        elif not isinstance(buffer.get_layout(), ir.MutationLayoutSHOULDREMOVE):
             # Readers further down look at the layout that the buffer will have.
             buffer.layout = tiled(buffer.get_layout().as_fixed(), choice.dim_order)
     return plan
@@ -160,6 +163,9 @@ def _choose(body: Body, layout: ir.Layout) -> Choice:
     fixed = layout_of(body.buffer) if not _is_flexible(layout) else None
     shape = host_shape(fixed or tiled(layout.as_fixed()))
     symbol = _stick_symbol(body)
+    if body.reduction == op_table.EXX2:
+        order = (*range(len(shape.size)), SPARSE)
+        return Choice(dim_order=order, needs=tuple(_needs(body, symbol)))
     order = row_major_order(shape.stride)
     if fixed is not None and isinstance(layout, ir.MutationLayoutSHOULDREMOVE):
         order = fixed.dim_order

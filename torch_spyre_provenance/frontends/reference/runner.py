@@ -12,7 +12,7 @@ from typing import Any
 
 import sympy
 import torch
-from attrs import frozen
+from attrs import evolve, frozen
 
 from torch_spyre_provenance.errors import UnsupportedError
 
@@ -107,7 +107,7 @@ class Step:
     extents: tuple[int, ...]
     inputs: tuple[Access, ...]
     output: Access
-    constants: dict[str, float]
+    parameters: dict[str, Any]
 
     def run(self, tensors: Sequence[torch.Tensor]) -> None:
         """Read the inputs, compute, write the output."""
@@ -116,27 +116,40 @@ class Step:
             for access in self.inputs
         ]
         target = tensors[self.output.argument]
-        result = self._compute(values)
-        if self.output.strides is not None:
-            place = self.output.view(target, self.extents)
+        if self.op == op_table.EXX2:
+            self._write_moments(values[0], target)
+        else:
+            self._write(self.output, target, self._compute(values))
+
+    def _write(self, output: Access, target: torch.Tensor, result: torch.Tensor) -> None:
+        if output.strides is not None:
+            place = output.view(target, self.extents)
             place.copy_(result.reshape(place.shape) if result.dim() == 0 else result)
         else:
-            assert self.output.indices is not None  # noqa: S101 - see Access
+            assert output.indices is not None  # noqa: S101 - see Access
             flat = _flat(target)
-            flat[self.output.indices] = result.to(flat.dtype).expand(
-                self.output.indices.shape
-            )
+            flat[output.indices] = result.to(flat.dtype).expand(output.indices.shape)
 
-    def _compute(self, values: list[torch.Tensor]) -> torch.Tensor:
-        if self.op in op_table.MOVES:
-            return values[0]
-        reduced = [
+    def _write_moments(self, x: torch.Tensor, target: torch.Tensor) -> None:
+        wide, reduced = x.float(), self._reduced()
+        mean = wide.mean(reduced, keepdim=True)
+        variance = wide.var(reduced, correction=0, keepdim=True)
+        self._write(self.output, target, mean)
+        self._write(_behind(self.output, 1), target, variance)
+
+    def _reduced(self) -> list[int]:
+        return [
             axis
             for axis, (moves, n) in enumerate(
                 zip(self.output.loops, self.extents, strict=True)
             )
             if not moves and n > 1
         ]
+
+    def _compute(self, values: list[torch.Tensor]) -> torch.Tensor:
+        if self.op in op_table.MOVES:
+            return values[0]
+        reduced = self._reduced()
         if self.op == op_table.MATMUL:
             return _matmul(values[0], values[1], reduced)
         if self.op in op_table.REDUCTIONS:
@@ -146,7 +159,7 @@ class Step:
             for axis in reduced:
                 result = result.unsqueeze(axis)
             return result
-        return op_table.COMPUTE[self.op](*values, **self.constants)
+        return op_table.COMPUTE[self.op](*values, **self.parameters)
 
 
 def _matmul(x: torch.Tensor, y: torch.Tensor, reduced: list[int]) -> torch.Tensor:
@@ -163,22 +176,29 @@ def _step(spec: OpSpec) -> Step:
         spec.op in op_table.MOVES
         or spec.op in op_table.COMPUTE
         or spec.op in op_table.REDUCTIONS
-        or spec.op == op_table.MATMUL
+        or spec.op in (op_table.MATMUL, op_table.EXX2)
     ):
         raise UnsupportedError(f"the host has no {spec.op!r}", operation=spec.op)
     symbols = list(spec.iteration_space)
     extents = tuple(int(extent) for extent, _ in spec.iteration_space.values())
     accesses = [_access(argument, symbols, extents) for argument in spec.args]
+    if spec.op in op_table.MOMENTS:
+        position, moment = op_table.MOMENTS[spec.op]
+        accesses[position] = _behind(accesses[position], moment)
     *inputs, output = accesses
     return Step(
         op=spec.op,
         extents=extents,
         inputs=tuple(inputs),
         output=output,
-        constants=(
-            op_table.constants_of(spec.op_info) if spec.op in op_table.COMPUTE else {}
-        ),
+        parameters=op_table.parameters_of(spec.op_info),
     )
+
+
+def _behind(access: Access, distance: int) -> Access:
+    """Return the access some host elements further on."""
+    indices = None if access.indices is None else access.indices + distance
+    return evolve(access, offset=access.offset + distance, indices=indices)
 
 
 def _access(

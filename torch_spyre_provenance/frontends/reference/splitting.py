@@ -51,7 +51,7 @@ def deadcode_elimination(graph: GraphLowering) -> None:
             or names & needed
         ):
             kept.append(operation)
-            needed |= set(operation.get_read_names())
+            needed |= {dep.name for dep in operation.get_read_writes().reads}
     graph.operations[:] = reversed(kept)
 
 

@@ -1,0 +1,194 @@
+"""How true are the attributions? Programs whose true lines are known independently.
+
+    python -m benchmarks.fidelity --programs 500 --seed 0
+
+compiles one program for every operator and every kind, and random ones; it prints, for
+each kind and in total, how many device ops were attributed, by what evidence, and how
+many of them wrongly, next to the same for the front end's own debug handles. It exits
+with 3 if any attribution is wrong, and with 1 if a program could not be compiled.
+
+``TORCH_SPYRE_CHECKOUT`` names a torch-spyre checkout to compile through; otherwise the
+reference front end does it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .kinds import KINDS, one_of_each, random_programs
+
+if TYPE_CHECKING:
+    from .execution import Setup
+    from .programs import Program
+    from .scores import Result, Verdict
+
+EXIT_FAILED, EXIT_WRONG = 1, 3
+
+_OURS = ("ops", "measured", "inferred", "missing", "wrong")
+_THEIRS = ("measured", "missing", "wrong")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the benchmark and return its exit code."""
+    options = _parser().parse_args(arguments)
+    with tempfile.TemporaryDirectory(prefix="spyre-fidelity-") as scratch:
+        work = Path(options.keep or scratch).absolute()
+        # An entry that another run cached would bring that run's lines with it.
+        os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(Path(scratch, "cache"))
+        os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
+        from .execution import Setup
+
+        checkout = os.environ.get("TORCH_SPYRE_CHECKOUT")
+        setup = Setup(
+            work=work,
+            checkout=Path(checkout) if checkout else None,
+            backend=options.backend,
+        )
+        return report(list(compile_all(_programs(options), setup)), options)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="fidelity", description=(__doc__ or "").partition("\n")[0]
+    )
+    parser.add_argument(
+        "--programs", type=int, default=0, metavar="N", help="random programs (0)"
+    )
+    parser.add_argument(
+        "--seed", type=int, default=2, metavar="S", help="seed of the first ones (2)"
+    )
+    parser.add_argument(
+        "--only",
+        metavar="KIND:SEED",
+        action="append",
+        help="compile just this program, as the list of --verbose names it",
+    )
+    parser.add_argument(
+        "--backend",
+        default="inductor",
+        choices=("inductor", "spyre_provenance"),
+        help="the Dynamo backend to compile with (inductor)",
+    )
+    parser.add_argument("--json", action="store_true", help="print the numbers as JSON")
+    parser.add_argument(
+        "--verbose", action="store_true", help="list every op without its true line"
+    )
+    parser.add_argument(
+        "--keep", metavar="DIR", help="leave the programs and their bundles there"
+    )
+    return parser
+
+
+def _programs(options: argparse.Namespace) -> list[Program]:
+    if options.only:
+        pairs = [name.split(":") for name in options.only]
+        return [KINDS[kind](int(seed)) for kind, seed in pairs]
+    return [*one_of_each(), *random_programs(options.programs, options.seed)]
+
+
+def compile_all(programs: Iterable[Program], setup: Setup) -> Iterator[Result]:
+    """Compile programs one after the other and yield what came of each."""
+    from .execution import run
+    from .scores import judge
+
+    for program in programs:
+        yield judge(run(program, setup))
+
+
+def report(results: list[Result], options: argparse.Namespace) -> int:
+    """Print the numbers, and what is not right on stderr; return the exit code."""
+    from .scores import score
+
+    if options.verbose:
+        for result in results:
+            for line in _details(result):
+                print(line, file=sys.stderr)
+    failed = [result for result in results if result.error is not None]
+    for result in failed:
+        print(f"{result.program} was not compiled: {result.error}", file=sys.stderr)
+    n_open = sum(v.is_open for result in results for v in result.verdicts)
+    if n_open:
+        print(f"{n_open} ops whose extents tell no line", file=sys.stderr)
+    print(json.dumps(as_json(results)) if options.json else table(results))
+    if score(v for result in results for v in result.verdicts).wrong:
+        return EXIT_WRONG
+    return EXIT_FAILED if failed else 0
+
+
+def _details(result: Result) -> Iterator[str]:
+    """Yield a line for each op whose attribution, ours or theirs, is not the truth."""
+    for verdict in result.verdicts:
+        states = [
+            name
+            for name, holds in (
+                ("wrong", verdict.is_wrong),
+                ("missing", not verdict.claimed),
+                ("open", verdict.is_open),
+                ("handle wrong", verdict.is_handle_wrong),
+            )
+            if holds
+        ]
+        if states:
+            yield (
+                f"{', '.join(states)}: {result.program} {verdict.op}: "
+                f"true {verdict.expected}, claimed {' and '.join(verdict.claimed)} "
+                f"({verdict.evidence}, {verdict.reason}), handle {verdict.handle}"
+            )
+
+
+def as_json(results: Iterable[Result]) -> dict[str, Any]:
+    """Return all numbers: in total, of the front end, and of each kind."""
+    groups = _groups(results)
+    total = _numbers(v for found in groups.values() for r in found for v in r.verdicts)
+    kinds = {
+        kind: _numbers(v for result in found for v in result.verdicts)
+        for kind, found in groups.items()
+    }
+    return {**total, "kinds": kinds}
+
+
+def _numbers(verdicts: Iterable[Verdict]) -> dict[str, Any]:
+    from .scores import front_end_score, score
+
+    verdicts = tuple(verdicts)
+    ours, theirs = score(verdicts).as_json(), front_end_score(verdicts).as_json()
+    return {**ours, "front_end": theirs}
+
+
+def table(results: Iterable[Result]) -> str:
+    """Return the numbers as a table, a row for each kind and one for all."""
+    groups = _groups(results)
+    groups["total"] = [result for found in groups.values() for result in found]
+    rows = [("kind", "programs", *_OURS, "|", *_THEIRS)]
+    for kind, found in groups.items():
+        numbers = _numbers(v for result in found for v in result.verdicts)
+        ours = [str(numbers[name]) for name in _OURS]
+        theirs = [str(numbers["front_end"][name]) for name in _THEIRS]
+        rows.append((kind, str(len(found)), *ours, "|", *theirs))
+    head = f"{'':59}| the front end's own handles"
+    return "\n".join([head, *map(_row, rows)])
+
+
+def _row(cells: Sequence[str]) -> str:
+    name, *numbers = cells
+    return f"{name:10}" + "".join(
+        f" {cell}" if cell == "|" else f"{cell:>9}" for cell in numbers
+    )
+
+
+def _groups(results: Iterable[Result]) -> dict[str, list[Result]]:
+    groups: dict[str, list[Result]] = {}
+    for result in results:
+        groups.setdefault(result.kind, []).append(result)
+    return groups
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,164 @@
+"""Attributions against the truth: on the reference front end, none is wrong."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+import pytest
+from attrs import evolve
+from benchmarks import fidelity
+from benchmarks.execution import Run, Setup, run
+from benchmarks.kinds import KINDS, random_programs
+from benchmarks.scores import Result, Verdict, judge
+from benchmarks.truth import Expected
+from torch_spyre_provenance.model import Evidence
+
+ONE = Expected(allowed=frozenset({"m.py:3"}), needed="m.py:3")
+
+
+def verdict(claimed=("m.py:3",), evidence=Evidence.MEASURED, handle="m.py:3"):
+    """Return what is said of an op of line 3."""
+    return Verdict(
+        op="0_inference k 0 buf0 relufwd",
+        expected=ONE,
+        claimed=tuple(claimed),
+        evidence=evidence,
+        reason="own-stack" if claimed else "its stack trace was lost",
+        handle=handle,
+    )
+
+
+def result(*verdicts, kind="chain", error=None):
+    """Return the result of a program with these verdicts."""
+    return Result(kind=kind, program=f"{kind}:0", verdicts=verdicts, error=error)
+
+
+RIGHT = verdict()
+WRONG = verdict(claimed=["m.py:4"], evidence=Evidence.INFERRED)
+MISSING = verdict(claimed=(), evidence=Evidence.MISSING, handle=None)
+
+
+def test_numbers():
+    """Ops are counted by evidence and wrongness, for us and for the handles."""
+    numbers = fidelity.as_json([result(RIGHT, WRONG, MISSING), result(kind="loop")])
+
+    chain = {
+        "ops": 3,
+        "measured": 1,
+        "inferred": 1,
+        "missing": 1,
+        "wrong": 1,
+        "front_end": {
+            "ops": 3,
+            "measured": 2,
+            "inferred": 0,
+            "missing": 1,
+            "wrong": 0,
+        },
+    }
+    none = {name: 0 for name in chain if name != "front_end"}
+    loop = {**none, "front_end": none}
+    assert {**chain, "kinds": {"chain": chain, "loop": loop}} == numbers
+
+
+def test_table_has_a_row_for_each_kind_and_the_total():
+    """The table says the same as the numbers, in rows."""
+    head, names, chain, total = fidelity.table([result(RIGHT, WRONG)]).splitlines()
+
+    assert "| the front end's own handles" == head.strip()
+    assert names.split()[:3] == ["kind", "programs", "ops"]
+    assert ["chain", "1", "2", "1", "1", "0", "1", "|", "2", "0", "0"] == chain.split()
+    assert ["total", *chain.split()[1:]] == total.split()
+
+
+@pytest.mark.parametrize(
+    ("results", "code"),
+    [
+        ([result(RIGHT, MISSING)], 0),
+        ([result(RIGHT), result(RIGHT, error="RuntimeError: no")], 1),
+        ([result(WRONG), result(RIGHT, error="RuntimeError: no")], 3),
+    ],
+)
+def test_exit_code(results, code, capsys):
+    """Wrong lines are a verdict (3), programs that do not compile an error (1)."""
+    options = argparse.Namespace(verbose=False, json=True)
+
+    assert code == fidelity.report(results, options)
+    printed = capsys.readouterr()
+    assert fidelity.as_json(results) == json.loads(printed.out)
+    assert ("RuntimeError: no" in printed.err) is any(each.error for each in results)
+
+
+def test_details_let_one_reproduce(capsys):
+    """The list of what is not right names program, op, claimed and true line."""
+    options = argparse.Namespace(verbose=True, json=False)
+
+    fidelity.report([result(RIGHT, WRONG, MISSING)], options)
+
+    wrong, missing = capsys.readouterr().err.splitlines()
+    assert (
+        "wrong: chain:0 0_inference k 0 buf0 relufwd: true m.py:3, claimed m.py:4 "
+        "(inferred, own-stack), handle m.py:3"
+    ) == wrong
+    assert missing.startswith("missing: chain:0")
+
+
+@pytest.fixture(scope="module")
+def setup(tmp_path_factory):
+    """Return how programs are compiled: on the reference front end."""
+    return Setup(work=tmp_path_factory.mktemp("fidelity"))
+
+
+def _problems(found):
+    """Return the ops that are wrong, or missing for no reason."""
+    return [
+        (found.program, each.op, each.claimed, str(each.expected))
+        for each in found.verdicts
+        if each.is_wrong or not (each.claimed or each.reason)
+    ]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_kind(kind, setup):
+    """A program of each kind has all its ops attributed, none wrongly."""
+    found = judge(run(KINDS[kind](1), setup))
+
+    assert found.error is None
+    assert found.verdicts
+    assert [] == _problems(found)
+    assert [] == [each.op for each in found.verdicts if each.is_open]
+
+
+def test_random_programs(setup):
+    """The same holds for programs that nobody chose."""
+    programs = random_programs(6, seed=100)
+    found = [judge(run(program, setup)) for program in programs]
+
+    assert [None] * 6 == [each.error for each in found]
+    assert [] == [problem for each in found for problem in _problems(each)]
+
+
+def test_backward_has_two_graphs(setup):
+    """A training step is compiled as a forward and a backward graph."""
+    ran = run(KINDS["backward"](1), setup)
+
+    assert ["forward", "backward"] == [str(b.compile.kind) for b in ran.bundles]
+
+
+def test_wrong_lines_are_found(setup):
+    """A recording that names the wrong lines is caught (so the benchmark can fail)."""
+    ran = run(KINDS["chain"](3), setup)
+    (bundle,) = ran.bundles
+    off_by_one = tuple(
+        tuple(evolve(frame, line=frame.line + 1) for frame in stack)
+        for stack in bundle.stacks
+    )
+    tampered = evolve(bundle, stacks=off_by_one)
+
+    found = judge(
+        Run(program=ran.program, directory=ran.directory, bundles=(tampered,))
+    )
+
+    assert found.verdicts
+    assert all(each.is_wrong for each in found.verdicts if each.claimed)

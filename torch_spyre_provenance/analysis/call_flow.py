@@ -1,0 +1,92 @@
+"""Which calls of the model lie beside which, as the pre-grad graph says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from attrs import define, field
+
+from ..model import FxNode
+from .aten import PASS_THROUGH, packet
+from .index import BundleIndex
+
+Step = Callable[[str], tuple[str, ...]]
+
+_WRITTEN_AS = {
+    "matmul": frozenset({"mm", "bmm"}),
+    "__matmul__": frozenset({"mm", "bmm"}),
+    "truediv": frozenset({"div"}),
+}
+"""Calls that become one operator of another name."""
+
+
+@define
+class CallFlow:
+    """The neighbourhood of calls, remembered.
+
+    Attributes:
+        index: The bundle's look-ups.
+    """
+
+    index: BundleIndex
+    _before: dict[str, frozenset[str]] = field(factory=dict, init=False)
+    _after: dict[str, frozenset[str]] = field(factory=dict, init=False)
+
+    def before(self, call: str) -> frozenset[str]:
+        """Return the calls whose values a call reads."""
+        if call not in self._before:
+            self._before[call] = self._beside(call, self.inputs)
+        return self._before[call]
+
+    def after(self, call: str) -> frozenset[str]:
+        """Return the calls that read a call's value."""
+        if call not in self._after:
+            self._after[call] = self._beside(call, self.users)
+        return self._after[call]
+
+    def inputs(self, call: str) -> tuple[str, ...]:
+        """Return the names of the values that a call reads."""
+        return self.index.pre_nodes[call].inputs
+
+    def users(self, call: str) -> tuple[str, ...]:
+        """Return the names of the calls that read a call's value directly."""
+        return self.index.pre_users.get(call, ())
+
+    def is_whole(self, node: FxNode, call: str) -> bool:
+        """Return whether a post-grad node alone does all the computing of a call.
+
+        It does where the call is of that very operator. Of another call it may be a
+        part, whose other parts lie on either side.
+        """
+        name = packet(node.target)
+        made = packet(self.index.pre_nodes[call].target)
+        return packet(node.original_aten) == name and (
+            made == name or name in _WRITTEN_AS.get(made, ())
+        )
+
+    def reach(
+        self, starts: Iterable[str], step: Step, through: Callable[[str], bool]
+    ) -> set[str]:
+        """Return the calls that are reached from some calls, those included.
+
+        Args:
+            starts: Names of the first calls.
+            step: The way to go, `inputs` or `users`.
+            through: Whether the way goes on behind a call.
+        """
+        seen = set(starts)
+        ways = list(seen)
+        while ways:
+            for name in step(ways.pop()):
+                if name in self.index.pre_nodes and name not in seen:
+                    seen.add(name)
+                    if through(name):
+                        ways.append(name)
+        return seen
+
+    def _beside(self, call: str, step: Step) -> frozenset[str]:
+        pre = self.index.pre_nodes
+        seen = self.reach(
+            (call,), step, lambda name: packet(pre[name].target) in PASS_THROUGH
+        )
+        return frozenset(seen - {call})

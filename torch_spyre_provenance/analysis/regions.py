@@ -1,0 +1,133 @@
+"""Lines for what a rewrite made of several calls at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from attrs import define, field
+
+from ..model import Evidence, FxNode
+from .aten import CONTRACTIONS, is_view, packet
+from .call_flow import CallFlow
+from .index import BundleIndex
+from .origins import Origin, Rule, distinct, modules_of, stacks_of
+
+_MOST_CALLS = 16
+"""A region between more calls than these is left without a line."""
+
+
+@define
+class _Region:
+    """Connected nodes without a line.
+
+    Attributes:
+        nodes: The nodes.
+        above: Calls of the nodes that they read.
+        below: Calls of the nodes that read them.
+        ends: Those calls of either kind that may go on inside the region.
+    """
+
+    nodes: list[FxNode] = field(factory=list)
+    above: set[str] = field(factory=set)
+    below: set[str] = field(factory=set)
+    ends: set[str] = field(factory=set)
+
+
+def resolve_regions(
+    todo: Iterable[FxNode], found: Mapping[str, Origin], index: BundleIndex
+) -> dict[str, Origin]:
+    """Apply *region*: nodes that a rewrite made stand for all the calls between.
+
+    Inductor rewrites patterns such as a scaled softmax as a whole; the new nodes stand
+    for all calls that the pattern covered. Those are the calls that left no node of
+    their own on the way from the calls above the region to the calls below it, and
+    those at its rim of which only a part is left. All of them are kept, none is picked.
+    Products are left out: each is one call's alone.
+
+    Args:
+        todo: Post-grad nodes without a line.
+        found: The origins of all post-grad nodes.
+        index: The bundle's look-ups.
+
+    Returns:
+        The origins that were found, by node name.
+    """
+    if not index.pre_nodes:
+        return {}
+    flow = CallFlow(index)
+    alive = {call for origin in found.values() for call in origin.calls}
+    origins: dict[str, Origin] = {}
+    for region in _regions(todo, found, flow):
+        origin = _origin(_calls_between(region, alive, flow), index)
+        for node in region.nodes:
+            if origin is not None and packet(node.original_aten) not in CONTRACTIONS:
+                origins[node.name] = origin
+    return origins
+
+
+def _regions(
+    todo: Iterable[FxNode], found: Mapping[str, Origin], flow: CallFlow
+) -> list[_Region]:
+    """Return the connected groups of open nodes; views without a line connect, too."""
+    post, users = flow.index.post_nodes, flow.index.post_users
+    regions: list[_Region] = []
+    seen: set[str] = set()
+    for first in todo:
+        if first.name in seen:
+            continue
+        region = _Region()
+        regions.append(region)
+        seen.add(first.name)
+        ways = [first.name]
+        while ways:
+            node = post[ways.pop()]
+            region.nodes.append(node)
+            near = [(name, region.above) for name in node.inputs if name in post]
+            near += [(name, region.below) for name in users.get(node.name, ())]
+            for name, side in near:
+                if found[name].stacks:
+                    _add_rim(region, side, post[name], found[name], flow)
+                elif name not in seen:
+                    seen.add(name)
+                    ways.append(name)
+    return regions
+
+
+def _add_rim(
+    region: _Region, side: set[str], node: FxNode, origin: Origin, flow: CallFlow
+) -> None:
+    for call in origin.calls:
+        side.add(call)
+        if not flow.is_whole(node, call) and not is_view(node.target):
+            region.ends.add(call)
+
+
+def _calls_between(region: _Region, alive: set[str], flow: CallFlow) -> set[str]:
+    def vanished(call: str) -> bool:
+        return call not in alive
+
+    sides = [
+        flow.reach(calls, step, vanished)
+        for calls, step in ((region.above, flow.users), (region.below, flow.inputs))
+        if calls
+    ]
+    if not sides:
+        return set()
+    calls = set.intersection(*sides)
+    return {call for call in calls if vanished(call) or call in region.ends}
+
+
+def _origin(calls: set[str], index: BundleIndex) -> Origin | None:
+    names = tuple(name for name in index.pre_nodes if name in calls)
+    stacks = stacks_of(names, index)
+    if not stacks or len(names) > _MOST_CALLS:
+        return None
+    modules = distinct(index.pre_nodes[name].modules for name in names)
+    return Origin(
+        stacks=stacks,
+        modules=modules_of(names, index) if len(modules) == 1 else (),
+        calls=names,
+        calls_evidence=Evidence.INFERRED,
+        evidence=Evidence.INFERRED,
+        rule=Rule.REGION,
+    )
