@@ -51,8 +51,8 @@ format: $(STAMP)  ## Format the sources and fix what can be fixed
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-golden: $(STAMP)  ## Accept the reports as they are now (then read the diff)
-	$(BIN)/python -m pytest tests/report --update-goldens $(ARGS)
+golden: $(STAMP)  ## Accept reports and schema as they are now (then read the diff)
+	$(BIN)/python -m pytest tests/report tests/store --update-goldens $(ARGS)
 
 check: lint test  ## What CI runs
 

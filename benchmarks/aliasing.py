@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from .draft import Draft, Var
 from .forms import IN_PLACE, MATMULS
 from .growth import forms_for, line, product
-from .programs import Draft, Var
 
 
 def transposed(draft: Draft, value: Var) -> Var:
@@ -25,8 +25,8 @@ def transposed(draft: Draft, value: Var) -> Var:
 
 def split(draft: Draft, value: Var) -> Var:
     """Add a product, a split of its result, and a line that reads both parts."""
-    m, n = draft.extent(), draft.extent()
-    whole = draft.sum_of(m, n)
+    m, n = draft.summands()
+    whole = m + n
     label, view, left, right = (draft.number() for _ in range(4))
     weight = draft.operand(value.extent, whole)
     names = [f"x{draft.number()}" for _ in range(5)]
@@ -130,7 +130,7 @@ def updates(draft: Draft, value: Var, taken: frozenset[str]) -> None:
 
 def part_update(draft: Draft, value: Var) -> None:
     """Add an update of a slice, whose extent is its own."""
-    if value.extent < 150:
+    if not draft.has_extent(below=value.extent):
         return
     label = draft.number()
     n = draft.extent(below=value.extent)

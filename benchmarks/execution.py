@@ -113,13 +113,18 @@ def loaded(program: Program, directory: Path) -> Iterator[Any]:
 def _compile(program: Program, module: Any, backend: str) -> None:
     import torch
 
+    from torch_spyre_provenance.backend import spyre_provenance
+
     model = module.Model().to(DEVICE)
     inputs = [
         (torch.randn(shape, dtype=torch.float16) / 8).to(DEVICE)
         for shape in program.inputs
     ]
     compiled: Callable[..., Any] = torch.compile(
-        model, backend=backend, dynamic=False, fullgraph=True
+        model,
+        backend=spyre_provenance if backend == spyre_provenance.__name__ else backend,
+        dynamic=False,
+        fullgraph=True,
     )
     if not program.trains:
         with torch.no_grad():

@@ -6,11 +6,9 @@ from collections.abc import Iterable
 
 from attrs import frozen
 
+from .draft import Draft, Var
 from .forms import CHAINING, POINTWISE, Form
-from .programs import Draft, Var
 from .truth import MATMUL
-
-_SMALLEST_TO_NARROW = 150
 
 
 @frozen(kw_only=True)
@@ -42,7 +40,7 @@ def forms_for(
 def _fits(draft: Draft, form: Form, value: Var) -> bool:
     if len(draft.rows) not in form.rows or (draft.trains and not form.trains):
         return False
-    if form.narrows and value.extent < _SMALLEST_TO_NARROW:
+    if form.narrows and not draft.has_extent(below=value.extent):
         return False
     return not form.reduces or draft.can_reduce(value.extent)
 

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from attrs import evolve
+
 from . import structures
 from .aliasing import VIEWS, part_update, product_to_update, updates
+from .draft import Block, Draft, Var
 from .forms import CHAINING, MATMULS, SINGLES
 from .growth import alone, around, expression, forms_for, grown, product
-from .programs import Block, Draft, Program, Var
+from .programs import Program
 from .truth import MATMUL
 
 
@@ -21,7 +24,7 @@ def single(seed: int) -> Program:
     draft = Draft("single", seed)
     form = OPERATORS[seed % len(OPERATORS)]
     if len(draft.rows) not in form.rows:
-        draft.rows = (16,) if form.rows == (1,) else (3, 64)
+        draft.rows = (16,) if form.rows == (1,) else (4, 64)
     neighbours = [other for other in MATMULS if len(draft.rows) in other.rows]
     lines = (form, draft.rng.choice(neighbours), form)
     draft.returns([alone(draft, each) for each in lines])
@@ -64,7 +67,7 @@ def two_calls(seed: int) -> Program:
     """Several calls on one line, side by side and inside each other."""
     draft = Draft("two_calls", seed)
     values = [draft.value(), draft.value()]
-    for _ in range(draft.rng.randint(2, 4)):
+    for _ in range(draft.rng.randint(2, 3)):
         values = _side_by_side(draft, values)
     draft.returns([value.name for value in values])
     return draft.finish()
@@ -173,7 +176,7 @@ def moved(seed: int) -> Program:
     """A chain, and for each odd seed the chain before it, further down in a file."""
     draft = Draft("moved", seed - seed % 2, shift=7 * (seed % 2))
     structures.chain(draft, draft.rng.randint(3, 5))
-    return draft.finish()
+    return evolve(draft.finish(), seed=seed)
 
 
 def backward(seed: int) -> Program:

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 from attrs import frozen
 
+from .draft import Block, Draft, Var
 from .forms import MATMULS, POINTWISE, Form
 from .growth import Call, call, forms_for, grown, line, product
-from .programs import Block, Draft, Var
 from .truth import MATMUL
 
 _UNARY = tuple(form for form in POINTWISE if not form.operands)

@@ -1,9 +1,9 @@
 """The true lines of a program's device ops, known from nothing but their extents.
 
-A generated program gives each of its lines a tensor extent that no other line has: a
-prime. An op's iteration space then tells which line it computes, whatever the
-compiler's metadata may say; where several lines share an extent, the device's name for
-the op tells them apart.
+A generated program gives each of its lines a tensor extent that no other line has, and
+of which none divides another. An op's iteration space then tells which line it
+computes, whatever the compiler's metadata may say; where several lines share an extent,
+the device's name for the op tells them apart.
 """
 
 from __future__ import annotations
@@ -90,6 +90,7 @@ class Truth:
         makings: The lines that compute something, in program order.
         values: The tensors that lines share or own.
         reducers: For an extent, the line that reduces it without making a later one.
+        sums: Extents that are the sum of two others; they may be multiples of others.
         row_lines: The lines that compute something with one element for each row, and
             so without an extent of their own.
     """
@@ -97,6 +98,7 @@ class Truth:
     makings: tuple[Making, ...]
     values: tuple[Value, ...] = ()
     reducers: Mapping[int, str] = field(factory=dict)
+    sums: frozenset[int] = frozenset()
     row_lines: frozenset[str] = frozenset()
 
     @cached_property
@@ -132,9 +134,12 @@ class Truth:
     def known(self, extents: Iterable[str]) -> frozenset[int]:
         """Return the known extents in an iteration space, also of merged dimensions."""
         numbers = [int(text) for text in extents if text.isdecimal()]
-        return frozenset(
-            extent for n in numbers for extent in self.order if n and n % extent == 0
-        )
+        return frozenset(e for number in numbers if number for e in self._parts(number))
+
+    def _parts(self, number: int) -> Iterable[int]:
+        if number in self.order:
+            return (number,)
+        return (e for e in self.order if e not in self.sums and number % e == 0)
 
     def _makers(self, extent: int, op: str) -> frozenset[str]:
         makings = [making for making in self.makings if making.extent == extent]

@@ -12,7 +12,8 @@ from torch_spyre_provenance.store.atomic import cannot_write, write_bytes
 
 from .errors import CheckoutError
 
-_COMPILER = "torch_spyre/_inductor"
+_PACKAGE = "torch_spyre"
+_COMPILER = f"{_PACKAGE}/_inductor"
 
 
 @frozen(kw_only=True)
@@ -44,14 +45,18 @@ class Checkout:
     def at(cls, path: Path) -> Checkout:
         """Return the checkout at a path.
 
+        Args:
+            path: The directory that holds the package, or the package itself.
+
         Raises:
             CheckoutError: There is none.
         """
-        if not (path / _COMPILER).is_dir():
-            raise CheckoutError(
-                f"{path} is no torch-spyre checkout: it has no {_COMPILER}"
-            )
-        return cls(path)
+        whole = path.absolute()
+        for root in (path, whole.parent) if whole.name == _PACKAGE else (path,):
+            if (root / _COMPILER).is_dir():
+                return cls(root)
+        message = f"{path} is no torch-spyre checkout: it has no {_COMPILER}"
+        raise CheckoutError(message)
 
     def read(self, path: str) -> bytes | None:
         """Return the content of a file, or None if there is no such file.

@@ -27,7 +27,7 @@ def parse(source: bytes) -> cst.Module:
     """
     try:
         return cst.parse_module(source)
-    except (cst.ParserSyntaxError, UnicodeDecodeError, LookupError) as error:
+    except (cst.ParserSyntaxError, SyntaxError, ValueError, LookupError) as error:
         raise UnrecognisedError("it cannot be parsed as Python") from error
 
 

@@ -45,7 +45,7 @@ def values_of(  # noqa: PLR0911  one way out for each kind of type
     args = get_args(kind)
     if get_origin(kind) is tuple:
         if args[-1] is ...:
-            return st.lists(values_of(args[0], texts), max_size=3).map(tuple)
+            return st.lists(values_of(args[0], texts), max_size=2).map(tuple)
         return st.tuples(*(values_of(arg, texts) for arg in args))
     inner = next(arg for arg in args if arg is not NoneType)
     return st.none() | values_of(inner, texts)

@@ -7,6 +7,7 @@ import json
 
 import pytest
 from attrs import evolve
+
 from benchmarks import fidelity
 from benchmarks.execution import Run, Setup, run
 from benchmarks.kinds import KINDS, random_programs
@@ -88,6 +89,15 @@ def test_exit_code(results, code, capsys):
     printed = capsys.readouterr()
     assert fidelity.as_json(results) == json.loads(printed.out)
     assert ("RuntimeError: no" in printed.err) is any(each.error for each in results)
+
+
+def test_torch_spyre_need_not_compile_everything(capsys):
+    """What torch-spyre does not support is listed, and fails nothing."""
+    options = argparse.Namespace(verbose=False, json=False)
+    results = [result(RIGHT), result(error="RuntimeError: no")]
+
+    assert 0 == fidelity.report(results, options, must_compile=False)
+    assert "chain:0 was not compiled: RuntimeError: no\n" == capsys.readouterr().err
 
 
 def test_details_let_one_reproduce(capsys):

@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
 from benchmarks.execution import loaded
 from benchmarks.kinds import KINDS, OPERATORS, one_of_each, random_programs
 from benchmarks.truth import MATMUL
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch_spyre_provenance.model import Dim, Op, OpArg
 
 SEEDS = range(6)

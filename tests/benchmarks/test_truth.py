@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from benchmarks.truth import Expected, Making, Truth, Value
 from torch_spyre_provenance.model import Dim, Op, OpArg
 

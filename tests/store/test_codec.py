@@ -25,7 +25,7 @@ from torch_spyre_provenance.model import (
 from torch_spyre_provenance.store import codec, limits
 
 SLOW_IS_FINE = settings(
-    max_examples=40, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=20, deadline=None, suppress_health_check=list(HealthCheck)
 )
 
 

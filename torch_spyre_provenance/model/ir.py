@@ -23,6 +23,7 @@ class IrOp:
         fields: One finding per name in `IR_FIELDS`, in that order.
         attributes: Every public instance attribute, sorted.
         reads: Names of the buffers that it reads, sorted.
+        mutates: Names of the buffers that it changes in place, sorted.
         kernel: The extern kernel that it calls, where it is not the device's own.
     """
 
@@ -34,6 +35,7 @@ class IrOp:
     fields: tuple[Field, ...]
     attributes: tuple[str, ...]
     reads: tuple[str, ...] = ()
+    mutates: tuple[str, ...] = ()
     kernel: str | None = None
 
 

@@ -39,14 +39,14 @@ class FrameRecord:
         stacks: The traces that the pre-grad record names by index.
         graph: The pre-grad record, or None.
         digest: Digest of where its nodes come from, "" before it was recorded.
-        rewrites: Watches the Inductor graph that comes next, or None.
+        rewrites: Watch the joint graph and the Inductor graphs made from it.
     """
 
     guard: Guard
     stacks: StackTable = field(factory=StackTable)
     graph: FxGraph | None = None
     digest: str = ""
-    rewrites: RewriteRecorder | None = None
+    rewrites: list[RewriteRecorder] = field(factory=list)
 
 
 @define

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import torch
-from attrs import define
+from attrs import define, field
 from torch._inductor.ir import ExternKernel
 
 from ..model import IR_FIELDS, Field, FxNode, IrGraph, IrOp, Presence
@@ -26,6 +26,7 @@ class IrReader:
 
     fx: FxReader
     fields: FieldTable
+    _reads: dict[int, tuple[Any, tuple[str, ...]]] = field(factory=dict, init=False)
 
     def graph(self, operations: Iterable[Any], known: frozenset[str]) -> IrGraph:
         """Return the record of a graph's operations.
@@ -54,9 +55,27 @@ class IrReader:
             origin_node=None if origin_node is None else origin_node.name,
             fields=tuple(self._finding(operation, name) for name in IR_FIELDS),
             attributes=tuple(sorted(k for k in vars(operation) if k[0] != "_")),
-            reads=tuple(sorted(_read_names(operation))),
+            reads=self._read_names(operation),
+            mutates=tuple(sorted(_mutated_names(operation))),
             kernel=_extern_name(operation),
         )
+
+    def _read_names(self, operation: Any) -> tuple[str, ...]:
+        """Return the buffers that an operation reads, sorted.
+
+        `get_read_names` will not do: it caches its answer on an object that a pass may
+        change, and for an extern kernel it counts the kernel's own buffer. An answer of
+        ours counts as long as the loop body is the very same.
+        """
+        body = getattr(getattr(operation, "data", None), "inner_fn", None)
+        known = self._reads.get(id(body)) if body is not None else None
+        if known is not None:
+            return known[1]
+        reads = operation.get_read_writes().reads
+        names = tuple(sorted({dep.name for dep in reads}))
+        if body is not None:
+            self._reads[id(body)] = (body, names)
+        return names
 
     def _finding(self, operation: Any, name: str) -> Field:
         value = getattr(operation, name, _MISSING)
@@ -73,11 +92,8 @@ def buffer_name(operation: Any) -> str | None:
     return name if isinstance(name, str) else None
 
 
-def _read_names(operation: Any) -> set[str]:
-    if isinstance(operation, ExternKernel):
-        # Its `get_read_names` counts its own buffer.
-        return {dep.name for dep in operation.get_reads()}
-    return set(operation.get_read_names())
+def _mutated_names(operation: Any) -> set[str]:
+    return set(operation.get_mutation_names())
 
 
 def _origin_nodes(operation: Any) -> Iterable[torch.fx.Node]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import torch
-from attrs import define, evolve, field
+from attrs import define, evolve, field, frozen
 
 from ..model import Replacement
 from .fx import StackTable
@@ -15,12 +16,23 @@ def _nothing() -> None:
     """Stand for a recorder in a pickle."""
 
 
+@frozen(kw_only=True)
+class _Replaced:
+    """What an old node knew when its uses were taken over."""
+
+    new: str
+    old: str
+    sources: tuple[str, ...]
+    trace: str | None
+    direct: bool = True
+
+
 @define
 class _Rewrite:
     """One rewrite in progress: nodes made, and nodes whose uses they took over."""
 
     created: list[str] = field(factory=list)
-    replaced: dict[str, Replacement] = field(factory=dict)
+    replaced: dict[str, _Replaced] = field(factory=dict)
 
 
 @define(eq=False)
@@ -33,13 +45,12 @@ class RewriteRecorder:
 
     Attributes:
         gm: The graph module whose hooks are on.
-        stacks: Where the old nodes' stack traces go.
     """
 
     gm: torch.fx.GraphModule
-    stacks: StackTable = field(factory=StackTable)
+    _is_on: bool = field(default=False, init=False)
     _rewrite: _Rewrite = field(factory=_Rewrite, init=False)
-    _found: dict[tuple[str, str], Replacement] = field(factory=dict, init=False)
+    _found: dict[tuple[str, str], _Replaced] = field(factory=dict, init=False)
 
     def __reduce__(self) -> Any:
         """Leave no trace in a pickle: a graph is pickled for its cache key."""
@@ -54,17 +65,36 @@ class RewriteRecorder:
         self.gm._register_create_node_hook(self._on_create)
         self.gm._register_replace_node_hook(self._on_replace)
         self.gm._register_erase_node_hook(self._on_erase)
+        self._is_on = True
 
     def stop(self) -> None:
-        """Turn the hooks off."""
+        """Turn the hooks off, if they are on."""
+        if not self._is_on:
+            return
+        self._is_on = False
         self.gm._unregister_create_node_hook(self._on_create)
         self.gm._unregister_replace_node_hook(self._on_replace)
         self.gm._unregister_erase_node_hook(self._on_erase)
-        self._close()
 
-    def replacements(self, names: frozenset[str]) -> tuple[Replacement, ...]:
-        """Return the replacements by nodes of these names, which are still there."""
-        return tuple(each for each in self._found.values() if each.new in names)
+    def replacements(
+        self, names: frozenset[str], stacks: StackTable
+    ) -> Iterator[Replacement]:
+        """Yield the replacements by nodes that are still there.
+
+        Args:
+            names: The names of those nodes.
+            stacks: Where the old nodes' stack traces go.
+        """
+        self._close()
+        for found in self._found.values():
+            if found.new in names:
+                yield Replacement(
+                    new=found.new,
+                    old=found.old,
+                    direct=found.direct,
+                    sources=found.sources,
+                    stack=None if found.trace is None else stacks.index(found.trace),
+                )
 
     def _on_create(self, node: torch.fx.Node) -> None:
         if self._rewrite.replaced:
@@ -75,12 +105,11 @@ class RewriteRecorder:
         if old.name in self._rewrite.replaced:
             return
         trace = old.meta.get("stack_trace")
-        self._rewrite.replaced[old.name] = Replacement(
+        self._rewrite.replaced[old.name] = _Replaced(
             new=new,
             old=old.name,
-            direct=True,
             sources=tuple(sorted({s.name for s in old.meta.get("from_node") or ()})),
-            stack=self.stacks.index(trace) if isinstance(trace, str) else None,
+            trace=trace if isinstance(trace, str) else None,
         )
 
     def _on_erase(self, _: torch.fx.Node) -> None:

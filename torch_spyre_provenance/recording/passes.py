@@ -68,8 +68,8 @@ def record_pre_grad(session: Session, graph: torch.fx.Graph) -> None:
 class WatchPass(CustomGraphPass):
     """Turns on the node hooks of the graph that the next passes rewrite.
 
-    It stands where the graph is whole for the first time: after the joint-graph passes
-    (an inference graph stays the same object), and before the post-grad passes.
+    It stands before the joint-graph passes (an inference graph stays the same object
+    from there on) and before the post-grad passes.
     """
 
     def __call__(self, graph: torch.fx.Graph) -> None:
@@ -79,13 +79,12 @@ class WatchPass(CustomGraphPass):
         if session is None or gm is None or not uses_device(graph, DEVICE):
             return
         frame = session.frame()
-        if frame.rewrites is not None and frame.rewrites.gm is gm:
+        if any(rewrites.gm is gm for rewrites in frame.rewrites):
             return
         with frame.guard.watch(Point.REWRITES):
             rewrites = RewriteRecorder(gm=gm)
-            rewrites.stacks.adopt(frame.stacks)
             rewrites.start()
-            frame.rewrites = rewrites
+            frame.rewrites.append(rewrites)
 
     def uuid(self) -> Any:
         """Return a digest of our own sources."""
@@ -102,7 +101,7 @@ class WatchPass(CustomGraphPass):
 
 OPTIONS: dict[str, CustomGraphPass] = {
     "pre_grad_custom_pass": PreGradPass(),
-    "joint_custom_post_pass": WatchPass(),
+    "joint_custom_pre_pass": WatchPass(),
     "post_grad_custom_pre_pass": WatchPass(),
 }
 """Our passes by the Inductor option in which each stands while recording is on."""
@@ -121,14 +120,21 @@ class PostGradPass(CustomGraphModulePass):
         session = current_session()
         if session is None:
             return
+        watched = session.frame().rewrites
         builder = session.begin()
+        with builder.guard.watch(Point.REWRITES):
+            for rewrites in watched:
+                if rewrites.gm is gm:
+                    rewrites.stop()
         with builder.guard.watch(Point.POST_GRAD):
             builder.post_grad = builder.fx.graph(gm.graph)
-        rewrites = session.frame().rewrites
-        if rewrites is not None and rewrites.gm is gm:
-            with builder.guard.watch(Point.REWRITES):
-                rewrites.stop()
-                builder.replacements = rewrites.replacements(builder.known_nodes())
+        with builder.guard.watch(Point.REWRITES):
+            names = builder.known_nodes()
+            builder.replacements = tuple(
+                replacement
+                for rewrites in watched
+                for replacement in rewrites.replacements(names, builder.stacks)
+            )
 
     def uuid(self) -> Any:
         """Return digests of our sources, of the traced code, and of Dynamo's graph."""

@@ -56,7 +56,7 @@ def collect(
         host=socket.gethostname(),
         pid=os.getpid(),
         rank=rank(),
-        versions=tuple(sorted({*_own_versions(), *versions})),
+        versions=tuple(sorted({*own_versions(), *versions})),
         module=module,
         files=files,
         observations=observations,
@@ -81,7 +81,8 @@ def rank() -> int | None:
     return int(text) if text.isdecimal() else None
 
 
-def _own_versions() -> tuple[tuple[str, str], ...]:
+def own_versions() -> tuple[tuple[str, str], ...]:
+    """Return pairs of name and version: Python, torch and this package."""
     return (
         ("python", platform.python_version()),
         ("torch", str(torch.__version__)),

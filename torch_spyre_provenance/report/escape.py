@@ -14,7 +14,7 @@ EMPTY = "—"
 """What a table shows for no value."""
 
 _LONGEST = 200
-_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs"})
 _RUN = re.compile(r"`+")
 _MERMAID = re.compile(r"[^\w .,:/·=+*@(){}\[\]-]", re.ASCII)
 
@@ -30,10 +30,7 @@ def visible(text: str, longest: int = _LONGEST) -> str:
         text = text[: longest - 1] + "…"
     if text.isascii() and text.isprintable():
         return text
-    return "".join(
-        _escaped(char) if unicodedata.category(char) in _HIDDEN else char
-        for char in text
-    )
+    return "".join(_shown(char) for char in text)
 
 
 def code(text: str | None, longest: int = _LONGEST) -> str:
@@ -58,7 +55,9 @@ def mermaid_label(text: str, longest: int = 48) -> str:
     return _MERMAID.sub(lambda match: f"#{ord(match[0])};", shown)
 
 
-def _escaped(char: str) -> str:
+def _shown(char: str) -> str:
+    if char == " " or unicodedata.category(char) not in _HIDDEN:
+        return char
     number = ord(char)
     if char == "\n":
         return "\\n"

@@ -11,8 +11,7 @@ from ..model import (
     IR_FIELDS,
     DebugHandle,
     Evidence,
-    FxGraph,
-    IrGraph,
+    FxNode,
     IrOp,
     Loss,
     Op,
@@ -38,53 +37,55 @@ _TRACKED = {
 
 def pre_grad(page: Page) -> Iterator[str]:
     """Yield the section of the graph that Dynamo traced."""
-    graph = page.bundle.fx_pre_grad
-    yield from _heading("Stage 2a — FX Graph (pre-grad)", graph, "compute nodes")
-    yield "Dynamo traces the model; each node still carries its Python-source metadata."
-    yield ""
-    yield from _fx_table(page, graph, Stage.FX_PRE_GRAD)
+    yield from _fx_section(
+        page,
+        Stage.FX_PRE_GRAD,
+        "Stage 2a — FX Graph (pre-grad)",
+        "Dynamo traces the model; each node still carries its Python-source metadata.",
+    )
 
 
 def post_grad(page: Page) -> Iterator[str]:
     """Yield the section of the graph that is lowered."""
-    graph = page.bundle.fx_post_grad
-    yield from _heading("Stage 2b — FX Graph (post-grad)", graph, "compute nodes")
-    yield (
-        "AOTAutograd and Inductor lower and decompose the graph; nodes that passes "
-        "make keep part of the metadata. A line in *italics* is not in the node's own "
-        "metadata: the rule beside it found it."
+    yield from _fx_section(
+        page,
+        Stage.FX_POST_GRAD,
+        "Stage 2b — FX Graph (post-grad)",
+        "AOTAutograd and Inductor lower and decompose the graph; nodes that passes make "
+        "keep part of the metadata. A line in *italics* is not in the node's own "
+        "metadata: the rule beside it found it.",
     )
-    yield ""
-    yield from _fx_table(page, graph, Stage.FX_POST_GRAD)
 
 
 def loop_ir_pre(page: Page) -> Iterator[str]:
     """Yield the section of the IR before the front end's passes."""
-    graph = page.bundle.loop_ir_pre
-    yield from _heading("Stage 3 — LoopLevelIR (pre-pass)", graph, "operations")
-    yield "FX nodes are lowered into LoopLevelIR, which enters the Spyre passes."
-    yield ""
-    yield from _ir_table(page, graph, Stage.LOOP_IR_PRE)
+    yield from _ir_section(
+        page,
+        Stage.LOOP_IR_PRE,
+        "Stage 3 — LoopLevelIR (pre-pass)",
+        "FX nodes are lowered into LoopLevelIR, which enters the Spyre passes.",
+    )
 
 
 def loop_ir_post(page: Page) -> Iterator[str]:
     """Yield the section of the IR after the front end's passes."""
-    graph = page.bundle.loop_ir_post
-    yield from _heading("Stage 4 — LoopLevelIR (post-pass)", graph, "operations")
-    yield "The same IR after the pre-scheduling passes changed it in place."
-    yield ""
-    yield from _ir_table(page, graph, Stage.LOOP_IR_POST)
+    yield from _ir_section(
+        page,
+        Stage.LOOP_IR_POST,
+        "Stage 4 — LoopLevelIR (post-pass)",
+        "The same IR after the pre-scheduling passes changed it in place.",
+    )
     yield from _passes(page)
 
 
 def op_specs(page: Page) -> Iterator[str]:
     """Yield the section of the device ops."""
     bundle = page.bundle
-    yield from _heading("Stage 5 — OpSpec", bundle.ops, "ops")
     if bundle.kernels is None:
-        yield page.why_unrecorded(Stage.OP_SPEC)
-        yield ""
+        yield from _unrecorded(page, Stage.OP_SPEC, "Stage 5 — OpSpec")
         return
+    yield f"## Stage 5 — OpSpec: {_count(len(bundle.ops), 'op')}"
+    yield ""
     yield (
         "Each scheduled buffer becomes an OpSpec, the device op. `origins` and "
         "`origin_node` are those of its buffer; the `debug_handle` is the front end's "
@@ -168,19 +169,11 @@ def super_dsc(page: Page) -> Iterator[str]:
     yield ""
 
 
-def _heading(
-    title: str, found: FxGraph | IrGraph | tuple[object, ...] | None, unit: str
-) -> Iterator[str]:
-    if found is None:
-        yield f"## {title}: not recorded"
-    else:
-        items = found if isinstance(found, tuple) else _items(found)
-        yield f"## {title}: {_count(len(items), unit.removesuffix('s'))}"
+def _unrecorded(page: Page, stage: Stage, title: str) -> Iterator[str]:
+    yield f"## {title}: not recorded"
     yield ""
-
-
-def _items(graph: FxGraph | IrGraph) -> tuple[object, ...]:
-    return graph.nodes if isinstance(graph, FxGraph) else graph.ops
+    yield page.why_unrecorded(stage)
+    yield ""
 
 
 def _count(number: int, unit: str) -> str:
@@ -191,27 +184,33 @@ def _tracked(fields: Iterable[str]) -> str:
     return f"Tracked fields: {', '.join(f'`{n}` ({_TRACKED[n]})' for n in fields)}."
 
 
-def _fx_table(page: Page, graph: FxGraph | None, stage: Stage) -> Iterator[str]:
+def _fx_section(page: Page, stage: Stage, title: str, text: str) -> Iterator[str]:
+    bundle = page.bundle
+    graph = bundle.fx_pre_grad if stage is Stage.FX_PRE_GRAD else bundle.fx_post_grad
     if graph is None:
-        yield page.why_unrecorded(stage)
-        yield ""
+        yield from _unrecorded(page, stage, title)
         return
+    yield f"## {title}: {_count(len(graph.nodes), 'compute node')}"
+    yield ""
+    yield text
+    yield ""
     yield _tracked(FX_FIELDS)
     yield ""
     keys = sorted({key for node in graph.nodes for key in node.meta_keys})
     yield f"All observed node.meta keys: {names(keys)}."
     yield ""
     header = ("Node", "target", *(f"`{name}`" for name in FX_FIELDS), "source line")
-    rows = (
-        [
-            code(node.name),
-            code(node.target),
-            *(finding(found, typed=True) for found in node.fields),
-            _node_line(page, node.name, node.stack),
-        ]
-        for node in graph.nodes
-    )
-    yield from table(header, rows)
+    yield from table(header, (_fx_row(page, node) for node in graph.nodes))
+
+
+def _fx_row(page: Page, node: FxNode) -> list[str]:
+    found = {field.name: field for field in node.fields}
+    return [
+        code(node.name),
+        code(node.target),
+        *(finding(found.get(name), typed=True) for name in FX_FIELDS),
+        _node_line(page, node.name, node.stack),
+    ]
 
 
 def _node_line(page: Page, name: str, stack: int | None) -> str:
@@ -225,11 +224,16 @@ def _node_line(page: Page, name: str, stack: int | None) -> str:
     return f"*{page.places(places)}* ({rule})"
 
 
-def _ir_table(page: Page, graph: IrGraph | None, stage: Stage) -> Iterator[str]:
+def _ir_section(page: Page, stage: Stage, title: str, text: str) -> Iterator[str]:
+    bundle = page.bundle
+    graph = bundle.loop_ir_pre if stage is Stage.LOOP_IR_PRE else bundle.loop_ir_post
     if graph is None:
-        yield page.why_unrecorded(stage)
-        yield ""
+        yield from _unrecorded(page, stage, title)
         return
+    yield f"## {title}: {_count(len(graph.ops), 'operation')}"
+    yield ""
+    yield text
+    yield ""
     yield _tracked(IR_FIELDS)
     yield ""
     attributes = sorted({name for op in graph.ops for name in op.attributes})

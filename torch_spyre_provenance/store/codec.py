@@ -40,6 +40,7 @@ _DEFECTIVE = (
     AttributeError,
     RecursionError,
     BaseValidationError,
+    ForbiddenExtraKeysError,
 )
 _NO_RUN = RunFacts(
     name="", compile_id=None, cache=CacheState.HIT, time="", host="", pid=0

@@ -19,21 +19,21 @@ def handle_json(handle: DebugHandle) -> dict[str, Any]:
 
     Returns:
         Keys in torch-spyre's order. The last one is ``transform_history``, or
-        ``fusion_context`` where the handle has that older text.
+        ``fusion_context`` where the handle has that older text in its place.
     """
-    history: dict[str, Any] = (
-        {"transform_history": [asdict(step) for step in handle.transform_history]}
-        if handle.fusion_context is None
-        else {"fusion_context": handle.fusion_context}
-    )
-    return {
+    plain: dict[str, Any] = {
         "id": str(handle.id),
         "source": asdict(handle.source) if handle.source else None,
         "aten_op": handle.aten_op,
         "ir_chain": list(handle.ir_chain),
         "fused_from": [handle_json(part) for part in handle.fused_from],
-        **history,
     }
+    if handle.transform_history or handle.fusion_context is None:
+        history = [asdict(step) for step in handle.transform_history]
+        plain["transform_history"] = history
+    if handle.fusion_context is not None:
+        plain["fusion_context"] = handle.fusion_context
+    return plain
 
 
 def parse_handle(value: object) -> DebugHandle:

@@ -15,7 +15,7 @@ from attrs import frozen
 
 from ...errors import FrontEndError
 from ..contract import DEVICE
-from ..host.eager import copy_from
+from ..host.allocation import copy_from
 from ..host.layout import (
     DataFormats,
     ElementArrangement,

@@ -12,7 +12,8 @@ from typing import Any
 
 import torch
 
-from ..host import eager
+from ..host import allocation
+from ..host.eager import run_on_host
 from ..host.layout import SpyreTensorLayout
 from ..host.tensor_layout import set_layout
 
@@ -41,7 +42,7 @@ def empty(
         RuntimeError: The device has no format for the dtype, or no such tensors.
     """
     layout = _layout(size, dtype)
-    tensor = eager.empty(size, dtype=dtype, memory_format=memory_format, **options)
+    tensor = allocation.empty(size, dtype=dtype, memory_format=memory_format, **options)
     set_layout(tensor, layout)
     return tensor
 
@@ -61,7 +62,7 @@ def empty_strided(
         RuntimeError: The device has no format for the dtype, or no such tensors.
     """
     layout = _layout(size, dtype, stride)
-    tensor = eager.empty_strided(size, stride, dtype=dtype, **options)
+    tensor = allocation.empty_strided(size, stride, dtype=dtype, **options)
     set_layout(tensor, layout)
     return tensor
 
@@ -74,7 +75,7 @@ def resize(
 ) -> torch.Tensor:
     """Change a tensor's shape: ``aten::resize_``; its layout becomes row-major."""
     layout = _layout(size, tensor.dtype)
-    eager.resize(tensor, size, memory_format=memory_format)
+    allocation.resize(tensor, size, memory_format=memory_format)
     set_layout(tensor, layout)
     return tensor
 
@@ -124,9 +125,9 @@ _KERNELS: dict[str, Callable[..., Any]] = {
     "empty.memory_format": empty,
     "empty_strided": empty_strided,
     "resize_": resize,
-    "set_.source_Storage_storage_offset": eager.set_storage,
-    "set_.source_Storage": eager.set_whole_storage,
-    "set_.source_Tensor": eager.set_tensor,
+    "set_.source_Storage_storage_offset": allocation.set_storage,
+    "set_.source_Storage": allocation.set_whole_storage,
+    "set_.source_Tensor": allocation.set_tensor,
 }
 
 
@@ -141,7 +142,7 @@ def register() -> torch.library.Library:
         library.impl(name, kernel, _DEVICE_KEY)
     for op in _VIEWS:
         name = op._schema.name.removeprefix("aten::")
-        library.impl(name, functools.partial(eager.run_on_host, op), _DEVICE_KEY)
+        library.impl(name, functools.partial(run_on_host, op), _DEVICE_KEY)
     for key in (_DEVICE_KEY, _AUTOGRAD_KEY):
         library.impl("scaled_dot_product_attention", attention, key)
     return library
@@ -158,5 +159,5 @@ def register_copies() -> torch.library.Library:
         The registration; it lasts as long as this object is kept.
     """
     library = torch.library.Library("aten", "IMPL")
-    library.impl("_copy_from", eager.copy_from, _DEVICE_KEY, allow_override=True)
+    library.impl("_copy_from", allocation.copy_from, _DEVICE_KEY, allow_override=True)
     return library

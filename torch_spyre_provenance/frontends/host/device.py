@@ -116,8 +116,8 @@ def check_free() -> None:
     name = torch._C._get_privateuse1_backend_name()
     if is_active():
         message = (
-            f"the device {DEVICE!r} of this process is the reference front end's; start "
-            "a process without it"
+            f"the device {DEVICE!r} of this process is the reference front end's; "
+            "start a process without it"
         )
         raise DeviceTakenError(message)
     if name == DEVICE:

@@ -18,14 +18,15 @@ does not have.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from attrs import frozen
 
 from ..contract import DEVICE
-from . import recurrent
+from . import allocation, recurrent
+from .allocation import empty_on_host
 from .memory import VIEW_KEYS, to_host, to_spyre
 
 _aten = torch.ops.aten
@@ -85,7 +86,7 @@ def run_on_host(op: torch._ops.OpOverload, *args: Any, **kwargs: Any) -> Any:
         return op.redispatch(VIEW_KEYS, *args, **kwargs)
     given = dict(zip(plan.names, args, strict=False)) | kwargs
     fresh = {
-        name: _map_tensors(given[name], _empty_like)
+        name: _map_tensors(given[name], empty_on_host)
         for name in plan.outputs
         if given.get(name) is not None
     }
@@ -128,10 +129,6 @@ def _on_spyre(tensor: torch.Tensor) -> torch.Tensor:
     return to_spyre(tensor) if tensor.device.type == "cpu" else tensor
 
 
-def _empty_like(tensor: torch.Tensor) -> torch.Tensor:
-    return torch.empty(0, dtype=tensor.dtype, device="cpu")
-
-
 def _map(value: Any, function: Callable[[Any], Any]) -> Any:
     if isinstance(value, (list, tuple)):
         return type(value)(_map(item, function) for item in value)
@@ -145,135 +142,11 @@ def _map_tensors(value: Any, function: Callable[[torch.Tensor], Any]) -> Any:
 def _write_out(out: Any, value: Any) -> None:
     if isinstance(out, torch.Tensor):
         if out.shape != value.shape:
-            resize(out, value.shape)
+            allocation.resize(out, value.shape)
         to_host(out).copy_(value)
         return
     for one, written in zip(out, value, strict=True):
         _write_out(one, written)
-
-
-def empty(
-    size: Sequence[int],
-    *,
-    dtype: torch.dtype | None = None,
-    layout: torch.layout | None = None,
-    device: torch.device | None = None,
-    pin_memory: bool | None = None,
-    memory_format: torch.memory_format | None = None,
-) -> torch.Tensor:
-    """Make an uninitialized `spyre` tensor: ``aten::empty.memory_format``."""
-    host = torch.empty(
-        size,
-        dtype=dtype,
-        layout=layout or torch.strided,
-        device="cpu",
-        memory_format=memory_format or torch.contiguous_format,
-    )
-    return to_spyre(host)
-
-
-def empty_strided(
-    size: Sequence[int],
-    stride: Sequence[int],
-    *,
-    dtype: torch.dtype | None = None,
-    layout: torch.layout | None = None,
-    device: torch.device | None = None,
-    pin_memory: bool | None = None,
-) -> torch.Tensor:
-    """Make an uninitialized `spyre` tensor: ``aten::empty_strided``."""
-    return to_spyre(torch.empty_strided(size, stride, dtype=dtype, device="cpu"))
-
-
-def copy_from(
-    source: torch.Tensor, target: torch.Tensor, non_blocking: bool = False
-) -> torch.Tensor:
-    """Copy between devices or within one, and cast: ``aten::_copy_from``."""
-    _on_host(target).copy_(_on_host(source))
-    return target
-
-
-def resize(
-    tensor: torch.Tensor,
-    size: Sequence[int],
-    *,
-    memory_format: torch.memory_format | None = None,
-) -> torch.Tensor:
-    """Change a tensor's shape, and its memory if it is too small: ``aten::resize_``.
-
-    Memory that must grow is replaced, so views of the old one do not follow.
-    """
-    resized = _empty_like(tensor)
-    resized.resize_(size, memory_format=memory_format or torch.contiguous_format)
-    storage, offset = tensor.untyped_storage(), tensor.storage_offset()
-    held = max(storage.nbytes() // tensor.element_size() - offset, 0)
-    if resized.numel() > held:
-        flat = _aten.as_strided.default.redispatch(VIEW_KEYS, tensor, [held], [1])
-        resized.as_strided((held,), (1,)).copy_(to_host(flat))
-        storage, offset = to_spyre(resized).untyped_storage(), 0
-    return _replace(tensor, storage, offset, resized.size(), resized.stride())
-
-
-def _replace(
-    tensor: torch.Tensor,
-    storage: torch.UntypedStorage,
-    offset: int | torch.SymInt,
-    size: Sequence[int],
-    stride: Sequence[int],
-) -> torch.Tensor:
-    _aten.set_.source_Storage_storage_offset.redispatch(
-        VIEW_KEYS, tensor, storage, offset, size, stride
-    )
-    return tensor
-
-
-def set_storage(
-    tensor: torch.Tensor,
-    storage: torch.UntypedStorage,
-    offset: int | torch.SymInt,
-    size: Sequence[int],
-    stride: Sequence[int] = (),
-) -> torch.Tensor:
-    """Make a tensor a view of a storage: ``aten::set_``.
-
-    Args:
-        tensor: The `spyre` tensor to change.
-        storage: A storage of the device, or of the host (which torch makes when it
-            copies a storage of a device without an allocator of its own).
-        offset: First element.
-        size: Shape.
-        stride: Strides; row-major when empty.
-
-    Returns:
-        `tensor`.
-    """
-    if storage.device.type == "cpu":
-        whole = torch.empty(0, dtype=torch.uint8, device="cpu").set_(storage)
-        storage = to_spyre(whole).untyped_storage()
-    return _replace(tensor, storage, offset, size, stride)
-
-
-def set_whole_storage(
-    tensor: torch.Tensor, storage: torch.UntypedStorage
-) -> torch.Tensor:
-    """Make a tensor the 1-D view of a whole storage: ``aten::set_.source_Storage``."""
-    return set_storage(tensor, storage, 0, (storage.nbytes() // tensor.element_size(),))
-
-
-def set_tensor(tensor: torch.Tensor, source: torch.Tensor) -> torch.Tensor:
-    """Make a tensor a view of another: ``aten::set_.source_Tensor``."""
-    return set_storage(
-        tensor,
-        source.untyped_storage(),
-        source.storage_offset(),
-        source.size(),
-        source.stride(),
-    )
-
-
-def set_empty(tensor: torch.Tensor) -> torch.Tensor:
-    """Make a tensor empty: ``aten::set_``."""
-    return set_tensor(tensor, to_spyre(_empty_like(tensor)))
 
 
 def _on_host_tensors(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -300,14 +173,14 @@ def _convolution_backward(
 
 
 _KERNELS: dict[str, Callable[..., Any]] = {
-    "empty.memory_format": empty,
-    "empty_strided": empty_strided,
-    "_copy_from": copy_from,
-    "resize_": resize,
-    "set_.source_Storage_storage_offset": set_storage,
-    "set_.source_Storage": set_whole_storage,
-    "set_.source_Tensor": set_tensor,
-    "set_": set_empty,
+    "empty.memory_format": allocation.empty,
+    "empty_strided": allocation.empty_strided,
+    "_copy_from": allocation.copy_from,
+    "resize_": allocation.resize,
+    "set_.source_Storage_storage_offset": allocation.set_storage,
+    "set_.source_Storage": allocation.set_whole_storage,
+    "set_.source_Tensor": allocation.set_tensor,
+    "set_": allocation.set_empty,
 }
 
 _HOST_FUNCTIONS: dict[str, Callable[..., Any]] = {

@@ -15,11 +15,12 @@ from typing import Any, overload
 
 import torch
 
+from .tiling import integers, row_major_strides, tile
+
 STICK_BYTES = 128
 """Bytes of one stick."""
 
 _STATE_VERSION = 3
-_MAX_RANK = 6
 
 
 class _PrintedByName(IntEnum):
@@ -265,7 +266,7 @@ def _explicit(
     device_dtype: DataFormats,
     element_arrangement: ElementArrangement = ElementArrangement.STANDARD,
 ) -> _Fields:
-    size, strides = _integers(device_size), _integers(stride_map)
+    size, strides = integers(device_size), integers(stride_map)
     if len(size) != len(strides):
         message = f"device_size {size} and stride_map {strides} differ in length"
         raise ValueError(message)
@@ -273,12 +274,8 @@ def _explicit(
 
 
 def _row_major(host_size: Sequence[int], dtype: torch.dtype) -> _Fields:
-    strides: list[int] = []
-    step = 1
-    for extent in reversed(host_size):
-        strides.append(step)
-        step *= int(extent)
-    return _tiled(host_size, strides[::-1], dtype, range(len(host_size)))
+    strides = row_major_strides(host_size)
+    return _tiled(host_size, strides, dtype, range(len(host_size)))
 
 
 def _tiled(
@@ -288,57 +285,13 @@ def _tiled(
     dim_order: Sequence[int],
     element_arrangement: ElementArrangement = ElementArrangement.STANDARD,
 ) -> _Fields:
-    size, strides, order = (_integers(x) for x in (host_size, host_strides, dim_order))
-    _check_order(size, strides, order)
-    arrangement = ElementArrangement(element_arrangement)
-    stick = elems_per_stick(dtype)
-    if not size:
-        return (1, stick), (-1, -1), data_format(dtype), arrangement
-    dims = (*order[1:], order[0], order[-1]) if len(order) > 1 else order * 2
-    device_size = tuple(_extent(size, dim, dims[-1], stick) for dim in dims[:-1])
-    device_size = (*device_size, stick)
-    stride_map = _strides(dims, device_size, size, strides)
-    return device_size, stride_map, data_format(dtype), arrangement
-
-
-def _check_order(
-    size: tuple[int, ...], strides: tuple[int, ...], order: tuple[int, ...]
-) -> None:
-    dims = order[:-1] if order[-1:] == (-1,) else order
-    if len(size) > _MAX_RANK:
-        message = f"a layout has at most {_MAX_RANK} host dimensions, not {len(size)}"
-        raise ValueError(message)
-    if len(strides) != len(size) or sorted(dims) != list(range(len(size))):
-        message = (
-            f"strides {strides} and dim_order {order} do not fit a tensor of shape "
-            f"{size}"
-        )
-        raise ValueError(message)
-
-
-def _extent(size: tuple[int, ...], dim: int, stick_dim: int, stick: int) -> int:
-    if dim == -1:
-        return 1
-    return -(-size[dim] // stick) if dim == stick_dim else size[dim]
-
-
-def _strides(
-    dims: tuple[int, ...],
-    device_size: tuple[int, ...],
-    size: tuple[int, ...],
-    strides: tuple[int, ...],
-) -> tuple[int, ...]:
-    # Right to left: the position within a stick is met first, the sticks after it.
-    result: list[int] = []
-    following: dict[int, int] = {}
-    for dim, extent in zip(reversed(dims), reversed(device_size), strict=True):
-        if dim == -1 or size[dim] == 1:
-            result.append(-1)
-            continue
-        step = following.get(dim, strides[dim])
-        result.append(step)
-        following[dim] = step * extent
-    return tuple(reversed(result))
+    size, strides = tile(
+        integers(host_size),
+        integers(host_strides),
+        integers(dim_order),
+        elems_per_stick(dtype),
+    )
+    return size, strides, data_format(dtype), ElementArrangement(element_arrangement)
 
 
 def _from_state(state: tuple[Any, ...]) -> _Fields:
@@ -355,7 +308,3 @@ def _from_state(state: tuple[Any, ...]) -> _Fields:
         message = f"a pickled layout has the unknown version {version!r}"
         raise ValueError(message)
     return _explicit(size, strides, DataFormats(code), ElementArrangement(arrangement))
-
-
-def _integers(values: Sequence[int]) -> tuple[int, ...]:
-    return tuple(int(value) for value in values)

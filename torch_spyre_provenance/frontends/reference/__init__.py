@@ -39,7 +39,7 @@ def register() -> None:
     from .fx_passes import Chain
 
     front_end = load()
-    passes = (front_end.fx_pass, front_end.lowering_pass)
+    passes = [p for p in (front_end.fx_pass, front_end.lowering_pass) if p is not None]
     register_backend_for_device(
         DEVICE,
         front_end.scheduling,

@@ -20,7 +20,7 @@ OUTPUT_FOLDER = "inductor-spyre"
 _log = logging.getLogger("spyre.inductor.sdsc_compile")
 
 
-class SpyreAsyncCompile(AsyncCompile):  # type: ignore[misc]
+class SpyreAsyncCompile(AsyncCompile):
     """Writes a kernel's directory and returns its runner.
 
     It runs while the generated module is imported, so on a cache hit too.
@@ -30,14 +30,14 @@ class SpyreAsyncCompile(AsyncCompile):  # type: ignore[misc]
         self,
         kernel_name: str,
         specs: Sequence[Spec],
-        **options: Any,  # noqa: ARG002 - later releases of torch-spyre pass some
+        **options: Any,
     ) -> SpyreSDSCKernelRunner | SpyreUnimplementedRunner:
         """Make one kernel.
 
         Args:
             kernel_name: Its name in the generated module.
             specs: Its tree of specs.
-            **options: Ignored.
+            **options: Ignored; later releases of torch-spyre pass some.
 
         Returns:
             Its runner. Where the device lacks one of the ops there is no directory,

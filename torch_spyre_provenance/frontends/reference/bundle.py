@@ -41,14 +41,14 @@ def kernel_bundle(specs: Sequence[Spec]) -> KernelBundle:
 
 
 def generate_bundle(
-    kernel_name: str,  # noqa: ARG001 - torch-spyre's signature
+    kernel_name: str,
     output_dir: str,
     specs: Sequence[Spec],
 ) -> None:
     """Write a kernel's files.
 
     Args:
-        kernel_name: The kernel's name.
+        kernel_name: The kernel's name; unused, as in torch-spyre's signature.
         output_dir: An existing directory.
         specs: The kernel's tree of specs.
     """

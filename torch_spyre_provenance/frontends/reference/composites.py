@@ -98,14 +98,13 @@ def _layer_norm(
     weight: Tensor | None = None,
     bias: Tensor | None = None,
     eps: float = 1e-5,
-    cudnn_enable: bool = True,
+    *_: bool,
 ) -> Tensor:
     op = aten.layer_norm.default
     whole = len(normalized_shape) == 1 and x.dtype in _FLOAT_TYPES and x.numel() > 0
+    result: Tensor
     if not whole or _wants_gradient(x, weight, bias):
-        result: Tensor = _composite(
-            op, x, normalized_shape, weight, bias, eps, cudnn_enable
-        )
+        result = _composite(op, x, normalized_shape, weight, bias, eps)
         return result
     with set_original_aten_op(op):
         moments = torch.ops.spyre.exx2(x)

@@ -33,7 +33,9 @@ class HostShape:
     def dims(self) -> tuple[int, ...]:
         """Return the dimensions with more than one element, largest stride first."""
         real = (
-            d for d, (n, s) in enumerate(zip(self.size, self.stride)) if n > 1 and s > 0
+            d
+            for d, (n, s) in enumerate(zip(self.size, self.stride, strict=True))
+            if n > 1 and s > 0
         )
         return tuple(sorted(real, key=lambda d: -self.stride[d]))
 

@@ -106,9 +106,8 @@ class Geometry:
             dims = [dims[-1], *dims[:-1]]
         ranges = [range(dim.cores) for dim in reversed(dims)]
         labels = [dim.label for dim in dims]
-        return [
-            dict(zip(labels, reversed(point), strict=True)) for point in product(*ranges)
-        ]
+        points = product(*ranges)
+        return [dict(zip(labels, reversed(point), strict=True)) for point in points]
 
     def core_offsets(self, tensor: Tensor) -> list[int]:
         """Return the byte offset of each core's part of a tensor, by core."""
@@ -138,9 +137,7 @@ def geometry(spec: OpSpec) -> Geometry:
     labels = _labels(spec.op, len(symbols))
     names = dict(zip(symbols, labels, strict=True))
     sticks = [_stick_symbol(argument) for argument in spec.args]
-    dims = tuple(
-        _dimension(spec, symbol, names[symbol], sticks) for symbol in symbols
-    )
+    dims = tuple(_dimension(spec, symbol, names[symbol], sticks) for symbol in symbols)
     main = next((s for s in (sticks[-1], *sticks) if s is not None), None)
     if main is None:
         extra = _extra_stick(spec, labels)

@@ -46,8 +46,9 @@ def _is_native_addmm(match: Match) -> bool:
 )
 def _decompose_addmm(match: Match, x: Node, y: Node, *, inp: Node) -> None:
     inputs = [inp, x, y]
+    # torch's annotation asks for a graph, its code for a module.
     with V.fake_mode:
-        replacement = fwd_only(_product_and_sum, [n.meta["val"] for n in inputs])
+        replacement: Any = fwd_only(_product_and_sum, [n.meta["val"] for n in inputs])
     match.replace_with_graph(replacement, inputs)
 
 
@@ -56,7 +57,7 @@ def _product_and_sum(inp: Any, x: Any, y: Any) -> Any:
         return inp + x @ y
 
 
-class FxPass(CustomGraphModulePass):  # type: ignore[misc]
+class FxPass(CustomGraphModulePass):
     """Rewrites the post-grad graph into operators that the device has.
 
     ``addmm`` becomes ``mm`` and ``add``: the device has no op for both.
@@ -73,7 +74,7 @@ class FxPass(CustomGraphModulePass):  # type: ignore[misc]
         return get_hash_for_files(_SOURCES)
 
 
-class LoweringPass(CustomGraphModulePass):  # type: ignore[misc]
+class LoweringPass(CustomGraphModulePass):
     """Says of each node of the device how it is to be lowered.
 
     No node is added or removed, and none is renamed. A node that the device computes
@@ -113,7 +114,7 @@ def touches_spyre(node: Node) -> bool:
     return native.is_spyre(node) or any(map(native.is_spyre, node.all_input_nodes))
 
 
-class Chain(CustomGraphModulePass):  # type: ignore[misc]
+class Chain(CustomGraphModulePass):
     """Several passes, one after the other."""
 
     def __init__(self, *passes: CustomGraphModulePass) -> None:

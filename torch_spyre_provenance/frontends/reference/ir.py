@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
-import torch
 from torch._inductor import ir
 from torch._inductor.utils import ir_dataclass
+
+from ..contract import DEVICE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from torch._inductor.codegen.wrapper import PythonWrapperCodegen
+    from torch._inductor.graph import GraphLowering
 
 
 @ir_dataclass
-class SpyreReduction(ir.Reduction):  # type: ignore[misc]
+class SpyreReduction(ir.Reduction):
     """A reduction that the device does in one op, with the op's parameters.
 
     The `reduction_type` is the device op. A matrix product reads two values at each
@@ -26,7 +28,7 @@ class SpyreReduction(ir.Reduction):  # type: ignore[misc]
 
 
 @ir_dataclass
-class SpyrePointwise(ir.Pointwise):  # type: ignore[misc]
+class SpyrePointwise(ir.Pointwise):
     """A pointwise operation that the device does in one op, of any number of tensors.
 
     Inductor's ops handlers have no name for such an op. `inner_fn` therefore only shows
@@ -39,7 +41,7 @@ class SpyrePointwise(ir.Pointwise):  # type: ignore[misc]
     op_info: dict[str, Any]
 
 
-class SpyreConstantFallback(ir.ExternKernel):  # type: ignore[misc]
+class SpyreConstantFallback(ir.ExternKernel):
     """A scalar on the device, made by a line of the generated module."""
 
     def __init__(self, value: float, layout: ir.Layout) -> None:
@@ -59,7 +61,7 @@ class SpyreConstantFallback(ir.ExternKernel):  # type: ignore[misc]
 
     def codegen(self, wrapper: PythonWrapperCodegen) -> None:
         """Write the line that makes the tensor."""
-        dtype, device = self.get_dtype(), self.get_device()
+        dtype, device = self.get_dtype(), self.get_device_or_error()
         wrapper.writeline(
             f"{self.get_name()} = spyre_constant_tensor("
             f"{self.value!r}, torch.device({str(device)!r}), {dtype})"
@@ -68,9 +70,18 @@ class SpyreConstantFallback(ir.ExternKernel):  # type: ignore[misc]
 
 def realized(data: ir.Loops) -> ir.TensorBox:
     """Wrap a loop body into a tensor that has a buffer of its own."""
-    box = ir.TensorBox.create(data)
+    box: ir.TensorBox = ir.TensorBox.create(data)
     box.realize()
     return box
+
+
+def computed(box: ir.TensorBox) -> ir.ComputedBuffer:
+    """Return the buffer inside a realized tensor."""
+    storage = box.data
+    assert isinstance(storage, ir.StorageBox)  # noqa: S101 - a realized tensor has one
+    buffer = storage.data
+    assert isinstance(buffer, ir.ComputedBuffer)  # noqa: S101 - and it is computed
+    return buffer
 
 
 def static_sizes(sizes: Sequence[Any]) -> tuple[int, ...]:
@@ -82,10 +93,14 @@ def static_sizes(sizes: Sequence[Any]) -> tuple[int, ...]:
     return tuple(int(size) for size in sizes)
 
 
-def is_spyre_loops(operation: Any) -> bool:
+def spyre_loops(graph: GraphLowering) -> tuple[ir.ComputedBuffer, ...]:
+    """Return the loop nests of the `spyre` device, in order."""
+    return tuple(op for op in graph.operations if is_spyre_loops(op))
+
+
+def is_spyre_loops(operation: object) -> TypeGuard[ir.ComputedBuffer]:
     """Return whether an operation is a loop nest of the `spyre` device."""
-    return (
-        isinstance(operation, ir.ComputedBuffer)
-        and operation.get_device() is not None
-        and torch.device(operation.get_device()).type == "spyre"
-    )
+    if not isinstance(operation, ir.ComputedBuffer):
+        return False
+    device = operation.get_device()
+    return device is not None and device.type == DEVICE

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import sympy
-import torch
 from torch._inductor import ir
 from torch._inductor.virtualized import V
 
@@ -21,8 +20,6 @@ from .work_division import SPLITS, divide
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    from .layouts import FixedTiledLayout
 
 
 class SpyreKernel:
@@ -61,9 +58,8 @@ class SpyreKernel:
             raise _unsupported(buffer, op, error) from error
         op = _movement(args) if op == op_table.IDENTITY else op
         is_reduction = body.reduction is not None
-        self.op_specs.append(
-            self.create_op_spec(op, is_reduction, args, op_info, buffer, body)
-        )
+        spec = self.create_op_spec(op, is_reduction, args, op_info, source=buffer)
+        self.op_specs.append(spec)
 
     def create_tensor_arg(
         self, is_input: bool, name: str, index: sympy.Expr, body: Body
@@ -95,11 +91,12 @@ class SpyreKernel:
         is_reduction: bool,
         args: list[TensorArg],
         op_info: dict[str, Any],
-        buffer: ir.ComputedBuffer,
-        body: Body,
+        *,
+        source: ir.ComputedBuffer,
     ) -> OpSpec:
-        """Return the spec of one op, with its handle."""
-        outer, inner = getattr(buffer, SPLITS, None) or divide(body, 1)
+        """Return the spec of one op, with the handle of the buffer it comes from."""
+        body = trace(source)
+        outer, inner = getattr(source, SPLITS, None) or divide(body, 1)
         loops = (*body.loops, *body.reduced)
         return OpSpec(
             op=op,
@@ -110,7 +107,7 @@ class SpyreKernel:
             },
             args=args,
             op_info=op_info,
-            debug_handle=build_debug_handle(buffer),
+            debug_handle=build_debug_handle(source),
         )
 
     def codegen_kernel(self) -> str:
@@ -120,7 +117,7 @@ class SpyreKernel:
             lines += _spec_lines(spec)
         return "\n".join([*lines, "]"])
 
-    def call_kernel(self, name: str, node: Any = None) -> None:  # noqa: ARG002
+    def call_kernel(self, name: str, node: Any = None) -> None:
         """Write the line that runs the kernel on its buffers."""
         arguments = ", ".join(buffer for buffer, _ in self.spyre_kernel_args)
         V.graph.wrapper_code.writeline(f"{name}.run({arguments})")

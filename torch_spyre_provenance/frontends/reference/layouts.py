@@ -29,7 +29,7 @@ SPARSE = -1
 """The stick dimension of a layout in which every stick holds one element."""
 
 
-class FixedTiledLayout(ir.FixedLayout):  # type: ignore[misc]
+class FixedTiledLayout(ir.FixedLayout):
     """A fixed layout that also says how the buffer lies on the device.
 
     Size and stride stay the host's.
@@ -48,6 +48,7 @@ class FixedTiledLayout(ir.FixedLayout):  # type: ignore[misc]
         dtype: torch.dtype,
         size: Sequence[Any],
         stride: Sequence[Any],
+        *,
         device_layout: SpyreTensorLayout,
         dim_order: Sequence[int] = (),
         offset: Any = 0,
@@ -72,7 +73,9 @@ def order_with_stick(stride: Sequence[int], stick_dim: int) -> tuple[int, ...]:
     return (*(d for d in order if d != stick_dim), stick_dim)
 
 
-def tiled(layout: ir.Layout, dim_order: Sequence[int] | None = None) -> FixedTiledLayout:
+def tiled(
+    layout: ir.Layout, dim_order: Sequence[int] | None = None
+) -> FixedTiledLayout:
     """Return a layout with a stick layout added, row-major unless an order is given.
 
     Raises:
@@ -83,7 +86,13 @@ def tiled(layout: ir.Layout, dim_order: Sequence[int] | None = None) -> FixedTil
     order = tuple(dim_order) if dim_order is not None else row_major_order(stride)
     device_layout = SpyreTensorLayout(size, stride, layout.dtype, order)
     return FixedTiledLayout(
-        layout.device, layout.dtype, size, stride, device_layout, order, layout.offset
+        layout.device,
+        layout.dtype,
+        size,
+        stride,
+        device_layout=device_layout,
+        dim_order=order,
+        offset=layout.offset,
     )
 
 
@@ -98,15 +107,21 @@ def moments(layout: ir.Layout) -> FixedTiledLayout:
         (*size[:-1], 1), stride, layout.dtype, order, ElementArrangement.EXX2
     )
     return FixedTiledLayout(
-        layout.device, layout.dtype, size, stride, device_layout, order
+        layout.device,
+        layout.dtype,
+        size,
+        stride,
+        device_layout=device_layout,
+        dim_order=order,
     )
 
 
 def buffer_of(name: str) -> ir.Buffer:
     """Return a buffer or a graph input without the boxes around it."""
-    node = V.graph.get_buffer(name)
+    node: Any = V.graph.get_buffer(name)
     while isinstance(node, ir.MutableBox):
         node = node.data
+    assert isinstance(node, ir.Buffer)  # noqa: S101 - there is nothing else in a box
     return node
 
 
@@ -132,10 +147,11 @@ def host_shape(layout: FixedTiledLayout) -> HostShape:
 def stick_coordinate(
     layout: FixedTiledLayout, index: sympy.Expr, extents: Extents
 ) -> sympy.Expr | None:
-    """Return the coordinate along the stick dimension, or None in a sparse layout."""
+    """Return the position within a stick, or None in a sparse layout."""
     if not layout.dim_order or layout.dim_order[-1] == SPARSE:
         return None
-    return host_coordinates(index, host_shape(layout), extents)[layout.dim_order[-1]]
+    dims = host_coordinates(index, host_shape(layout), extents)
+    return dims[layout.dim_order[-1]] % layout.device_layout.elems_per_stick()
 
 
 def coordinates_of(

@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
-import torch.nn.functional as functional
 from attrs import frozen
+from torch.nn import functional
 
 from . import op_table
 
@@ -99,14 +99,12 @@ _OPERATORS = (
     Operator(
         schema="silu(Tensor x) -> Tensor",
         kernel=functional.silu,
-        gradient=lambda grad, x: aten.silu_backward(grad, x),
+        gradient=aten.silu_backward,
     ),
     Operator(
         schema="softplus(Tensor x, float beta, float threshold) -> Tensor",
         kernel=functional.softplus,
-        gradient=lambda grad, x, beta, threshold: aten.softplus_backward(
-            grad, x, beta, threshold
-        ),
+        gradient=aten.softplus_backward,
     ),
     Operator(
         schema="clamp(Tensor x, float? low, float? high) -> Tensor",

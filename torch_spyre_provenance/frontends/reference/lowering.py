@@ -7,25 +7,27 @@ operators have lowerings that make one buffer, always.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import sympy
 import torch
 from torch._inductor import ir
 from torch._inductor.lowering import lowerings, register_lowering
+from torch._inductor.runtime.hints import ReductionHint
 
 from . import library, op_table
-from .ir import SpyreReduction, realized
+from .ir import SpyreReduction, computed, realized
 from .rewriting import named_pointwise
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+Index = Sequence[Any]
+Loader = Callable[[Index], Any]
 
 
 def register() -> None:
     """Register the lowerings; the second call does nothing."""
     library.define()
-    table = {
+    table: dict[Any, Callable[..., Any]] = {
         torch.ops.spyre.batchmatmul.default: batchmatmul,
         torch.ops.spyre.reduce.default: reduce,
         torch.ops.spyre.restickify.default: restickify,
@@ -39,7 +41,8 @@ def register() -> None:
     }
     for operator, lowering in table.items():
         if operator not in lowerings:
-            register_lowering(operator, type_promotion_kind=None)(lowering)
+            decorate: Any = register_lowering(operator, type_promotion_kind=None)
+            decorate(lowering)
 
 
 def batchmatmul(x: ir.TensorBox, y: ir.TensorBox) -> ir.TensorBox:
@@ -50,24 +53,12 @@ def batchmatmul(x: ir.TensorBox, y: ir.TensorBox) -> ir.TensorBox:
     *batch, rows, reduced = x.get_size()
     columns = y.get_size()[-1]
 
-    def inner(index: Sequence[Any], reduction: Sequence[Any]) -> tuple[Any, Any]:
+    def inner(index: Index, reduction: Index) -> tuple[Any, Any]:
         *outer, row, column = index
         (k,) = reduction
         return load_x([*outer, row, k]), load_y([*outer, k, column])
 
-    return realized(
-        SpyreReduction(
-            device=x.get_device(),
-            dtype=x.get_dtype(),
-            inner_fn=inner,
-            ranges=[*batch, rows, columns],
-            reduction_ranges=[reduced],
-            reduction_type=op_table.MATMUL,
-            src_dtype=x.get_dtype(),
-            reduction_hint=ir.ReductionHint.DEFAULT,
-            op_info={},
-        )
-    )
+    return _reduction(op_table.MATMUL, x, inner, [*batch, rows, columns], [reduced])
 
 
 def reduce(
@@ -80,10 +71,10 @@ def reduce(
     reduced = sorted({d % len(size) for d in dim} or range(len(size)))
     kept = [d for d in range(len(size)) if d not in reduced]
 
-    def inner(index: Sequence[Any], reduction: Sequence[Any]) -> Any:
+    def inner(index: Index, reduction: Index) -> Any:
         point = [sympy.S.Zero] * len(size)
         outer = [index[d] for d in kept] if keepdim else index
-        for d, symbol in (*zip(kept, outer), *zip(reduced, reduction)):
+        for d, symbol in zip([*kept, *reduced], [*outer, *reduction], strict=True):
             point[d] = symbol
         return load(point)
 
@@ -92,19 +83,9 @@ def reduce(
         if keepdim
         else [size[d] for d in kept]
     )
-    return realized(
-        SpyreReduction(
-            device=x.get_device(),
-            dtype=x.get_dtype(),
-            inner_fn=inner,
-            ranges=ranges,
-            reduction_ranges=[size[d] for d in reduced],
-            reduction_type=kind,
-            src_dtype=x.get_dtype(),
-            reduction_hint=ir.ReductionHint.DEFAULT,
-            op_info=_reduction_info(kind, [size[d] for d in reduced]),
-        )
-    )
+    extents = [size[d] for d in reduced]
+    info = _reduction_info(kind, extents)
+    return _reduction(kind, x, inner, ranges, extents, op_info=info)
 
 
 def _reduction_info(kind: str, extents: Sequence[Any]) -> dict[str, Any]:
@@ -114,12 +95,36 @@ def _reduction_info(kind: str, extents: Sequence[Any]) -> dict[str, Any]:
     return {"constants": {"scaling_factor": 1.0 / count}}
 
 
+def _reduction(
+    kind: Any,
+    like: ir.TensorBox,
+    inner: Callable[[Index, Index], Any],
+    ranges: Sequence[Any],
+    reduced: Sequence[Any],
+    *,
+    op_info: dict[str, Any] | None = None,
+) -> ir.TensorBox:
+    return realized(
+        SpyreReduction(
+            device=like.get_device_or_error(),
+            dtype=like.get_dtype(),
+            inner_fn=inner,
+            ranges=ranges,
+            reduction_ranges=reduced,
+            reduction_type=kind,
+            src_dtype=like.get_dtype(),
+            reduction_hint=ReductionHint.DEFAULT,
+            op_info=op_info or {},
+        )
+    )
+
+
 def restickify(x: ir.TensorBox) -> ir.TensorBox:
     """Lower a copy to another device layout; the layout is chosen by the pass."""
     x.realize()
     return realized(
         ir.Pointwise(
-            device=x.get_device(),
+            device=x.get_device_or_error(),
             dtype=x.get_dtype(),
             inner_fn=x.make_loader(),
             ranges=x.get_size(),
@@ -164,27 +169,20 @@ def exx2(x: ir.TensorBox) -> ir.TensorBox:
     load = x.make_loader()
     *rows, columns = x.get_size()
 
-    def inner(index: Sequence[Any], reduction: Sequence[Any]) -> Any:
+    def inner(index: Index, reduction: Index) -> Any:
         return load([*index[:-1], *reduction])
 
-    box = realized(
-        SpyreReduction(
-            device=x.get_device(),
-            dtype=x.get_dtype(),
-            inner_fn=inner,
-            ranges=[*rows, sympy.S.One],
-            reduction_ranges=[columns],
-            reduction_type=op_table.EXX2,
-            src_dtype=x.get_dtype(),
-            reduction_hint=ir.ReductionHint.DEFAULT,
-            op_info={
-                "constants": {"exx2scale": 1.0 / int(columns), "useZeroMean": 0.0}
-            },
-        )
+    constants = {"exx2scale": 1.0 / int(columns), "useZeroMean": 0.0}
+    box = _reduction(
+        op_table.EXX2,
+        x,
+        inner,
+        [*rows, sympy.S.One],
+        [columns],
+        op_info={"constants": constants},
     )
-    buffer = box.data.data
     size = [*rows, sympy.Integer(len(op_table.MOMENTS))]
-    buffer.layout = ir.FixedLayout(x.get_device(), x.get_dtype(), size)
+    computed(box).layout = ir.FixedLayout(x.get_device_or_error(), x.get_dtype(), size)
     return box
 
 
@@ -213,12 +211,12 @@ def layernormnorm(
     return _named("layernormnorm", x, list(x.get_size()), loaders, {})
 
 
-def _per_row(tensor: ir.TensorBox) -> Callable[[Sequence[Any]], Any]:
+def _per_row(tensor: ir.TensorBox) -> Loader:
     load = tensor.make_loader()
     return lambda index: load([*index[:-1], sympy.S.Zero])
 
 
-def _per_column(tensor: ir.TensorBox) -> Callable[[Sequence[Any]], Any]:
+def _per_column(tensor: ir.TensorBox) -> Loader:
     tensor.realize()
     load = tensor.make_loader()
     return lambda index: load([index[-1]])
@@ -233,12 +231,12 @@ def _named(
     op: str,
     like: ir.TensorBox,
     size: Sequence[Any],
-    loaders: Sequence[Callable[[Sequence[Any]], Any]],
+    loaders: Sequence[Loader],
     info: dict[str, Any],
 ) -> ir.TensorBox:
     return realized(
         named_pointwise(
-            device=like.get_device(),
+            device=like.get_device_or_error(),
             dtype=like.get_dtype(),
             ranges=size,
             op=op,

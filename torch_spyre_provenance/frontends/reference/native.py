@@ -38,12 +38,12 @@ VIEWS = frozenset(
         aten.transpose.int,
         aten.unsqueeze.default,
         aten.view.default,
-        aten._unsafe_view.default,  # noqa: SLF001 - its name
+        aten._unsafe_view.default,
     }
 )
 """Operators that only change how the next op's indices are computed."""
 
-_POINTWISE = {
+_POINTWISE: dict[Any, str] = {
     aten.abs.default: "abs",
     aten.add.Tensor: "add",
     aten.clamp_max.default: "minimum",
@@ -85,7 +85,7 @@ _POINTWISE = {
 
 spyre = torch.ops.spyre
 
-_WHOLE = {
+_WHOLE: dict[Any, bool] = {
     spyre.gelu.default: False,
     spyre.silu.default: False,
     spyre.softplus.default: False,
@@ -96,7 +96,7 @@ _WHOLE = {
 }
 """The front end's own operators, and whether the device has them for fp32 too."""
 
-Retargeted = tuple[torch._ops.OpOverload, tuple[Any, ...]]  # noqa: SLF001 - its name
+Retargeted = tuple[torch._ops.OpOverload, tuple[Any, ...]]
 
 
 def _product(node: Node) -> Retargeted:

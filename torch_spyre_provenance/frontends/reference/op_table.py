@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
-import torch.nn.functional as functional
 from attrs import frozen
+from torch.nn import functional
 
 Compute = Callable[..., torch.Tensor]
 
@@ -121,10 +121,10 @@ COMPUTE: Mapping[str, Compute] = {row.spyre: row.compute for row in _POINTWISE}
 """The torch function of each pointwise device op."""
 
 REDUCTIONS: Mapping[str, Compute] = {
-    "sum": lambda x, dims: torch.sum(x, dims),
-    "mean": lambda x, dims: torch.mean(x, dims),
-    "max": lambda x, dims: torch.amax(x, dims),
-    "min": lambda x, dims: torch.amin(x, dims),
+    "sum": torch.sum,
+    "mean": torch.mean,
+    "max": torch.amax,
+    "min": torch.amin,
 }
 """The torch function of each reduction; it is given the reduced dimensions."""
 

@@ -7,16 +7,16 @@ lies the other way round, a `restickify` buffer is put in between.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import torch
 from attrs import evolve, field, frozen
 from torch._inductor import ir
-from torch._inductor.virtualized import V
 
 from . import op_table
 from .coordinates import NotOnDeviceError, host_coordinates
-from .ir import is_spyre_loops, realized, static_sizes
+from .ir import computed, realized, spyre_loops, static_sizes
 from .layouts import (
     SPARSE,
     FixedTiledLayout,
@@ -25,7 +25,6 @@ from .layouts import (
     layout_of,
     moments,
     order_with_stick,
-    row_major_order,
     stick_coordinate,
     tiled,
 )
@@ -74,14 +73,10 @@ def propagate_spyre_tensor_layouts(graph: GraphLowering) -> LayoutPlan:
     Provenance: none of it changes.
     """
     plan = LayoutPlan()
-    bodies = {
-        operation.get_name(): trace(operation)
-        for operation in graph.operations
-        if is_spyre_loops(operation)
-    }
+    bodies = {buffer.get_name(): trace(buffer) for buffer in spyre_loops(graph)}
     _lay_out_weights(graph, bodies)
     for name, body in bodies.items():
-        buffer = graph.get_buffer(name)
+        buffer = buffer_of(name)
         choice = _choose(body, buffer.get_layout())
         plan.choices[name] = choice
         if body.reduction == op_table.EXX2:
@@ -98,7 +93,7 @@ def finalize_layouts(graph: GraphLowering, plan: LayoutPlan) -> None:
     Provenance: none of it changes.
     """
     for name, choice in plan.choices.items():
-        layout = graph.get_buffer(name).get_layout()
+        layout = buffer_of(name).get_layout()
         if isinstance(layout, FixedTiledLayout) and (
             layout.dim_order != choice.dim_order
         ):
@@ -117,7 +112,8 @@ def insert_restickify(graph: GraphLowering, plan: LayoutPlan) -> None:
 
 
 def _insert(graph: GraphLowering, name: str, needs: tuple[Need, ...]) -> None:
-    consumer = graph.get_buffer(name)
+    consumer = buffer_of(name)
+    assert isinstance(consumer, ir.ComputedBuffer)  # noqa: S101 - it was traced
     body = trace(consumer)
     replacements: dict[Load, Load] = {}
     for need in needs:
@@ -125,9 +121,7 @@ def _insert(graph: GraphLowering, name: str, needs: tuple[Need, ...]) -> None:
         producer = fx_node_of(need.load.buffer)
         target = torch.ops.spyre.restickify.default
         node = add_node(graph, target, (producer,))
-        copy = add_buffer(
-            graph, node, lambda n=need: _copy(n.load.buffer), consumer
-        )
+        copy = add_buffer(graph, node, partial(_copy, need.load.buffer), consumer)
         stride = static_sizes(source.stride)
         layout = tiled(source, order_with_stick(stride, need.stick_dim))
         layout.offset = 0
@@ -142,7 +136,9 @@ def _copy(name: str) -> ir.ComputedBuffer:
     source = layout_of(name)
     size = [
         n if s != 0 else 1
-        for n, s in zip(static_sizes(source.size), static_sizes(source.stride))
+        for n, s in zip(
+            static_sizes(source.size), static_sizes(source.stride), strict=True
+        )
     ]
     storage = ir.StorageBox(buffer_of(name))
     stored = ir.FixedLayout(
@@ -154,32 +150,28 @@ def _copy(name: str) -> ir.ComputedBuffer:
             device=source.device, dtype=source.dtype, inner_fn=load, ranges=size
         )
     )
-    copy: ir.ComputedBuffer = box.data.data
+    copy = computed(box)
     copy.layout = ir.FixedLayout(source.device, source.dtype, size, source.stride)
     return copy
 
 
 def _choose(body: Body, layout: ir.Layout) -> Choice:
-    fixed = layout_of(body.buffer) if not _is_flexible(layout) else None
-    shape = host_shape(fixed or tiled(layout.as_fixed()))
     symbol = _stick_symbol(body)
-    if body.reduction == op_table.EXX2:
-        order = (*range(len(shape.size)), SPARSE)
-        return Choice(dim_order=order, needs=tuple(_needs(body, symbol)))
-    order = row_major_order(shape.stride)
-    if fixed is not None and isinstance(layout, ir.MutationLayoutSHOULDREMOVE):
-        order = fixed.dim_order
+    if isinstance(layout, ir.MutationLayoutSHOULDREMOVE):
+        fixed = layout_of(body.buffer)
         symbol = _only_symbol(stick_coordinate(fixed, body.output, body.extents))
+        return Choice(dim_order=fixed.dim_order, needs=tuple(_needs(body, symbol)))
+    own = tiled(layout.as_fixed())
+    stride = static_sizes(own.stride)
+    order = own.dim_order
+    if body.reduction == op_table.EXX2:
+        order = (*range(len(stride)), SPARSE)
     elif symbol is not None:
-        dim = _dim_of(symbol, body.output, shape, body)
-        order = order_with_stick(shape.stride, SPARSE if dim is None else dim)
+        dim = _dim_of(symbol, body.output, own, body)
+        order = order_with_stick(stride, SPARSE if dim is None else dim)
     elif _is_sparse_throughout(body):
-        order = order_with_stick(shape.stride, SPARSE)
+        order = order_with_stick(stride, SPARSE)
     return Choice(dim_order=order, needs=tuple(_needs(body, symbol)))
-
-
-def _is_flexible(layout: ir.Layout) -> bool:
-    return isinstance(layout, ir.FlexibleLayout)
 
 
 def _stick_symbol(body: Body) -> sympy.Symbol | None:
@@ -219,7 +211,7 @@ def _need(load: Load, symbol: sympy.Symbol | None, body: Body) -> Need | None:
     present = _load_symbol(load, body)
     if symbol is None or present in (None, symbol):
         return None
-    dim = _dim_of(symbol, load.index, host_shape(layout_of(load.buffer)), body)
+    dim = _dim_of(symbol, load.index, layout_of(load.buffer), body)
     return None if dim is None else Need(load=load, stick_dim=dim)
 
 
@@ -237,15 +229,16 @@ def _only_symbol(coordinate: sympy.Expr | None) -> sympy.Symbol | None:
 
 
 def _dim_of(
-    symbol: sympy.Symbol, index: sympy.Expr, shape: object, body: Body
+    symbol: sympy.Symbol, index: sympy.Expr, layout: FixedTiledLayout, body: Body
 ) -> int | None:
-    """Return the host dimension along which one loop alone moves, or None."""
+    """Return the host dimension in which one loop alone moves within a stick."""
+    stick = layout.device_layout.elems_per_stick()
     try:
-        coordinates = host_coordinates(index, shape, body.extents)  # type: ignore[arg-type]
+        coordinates = host_coordinates(index, host_shape(layout), body.extents)
     except NotOnDeviceError:
         return None
     moved = [d for d, c in enumerate(coordinates) if symbol in c.free_symbols]
-    alone = [d for d in moved if coordinates[d].free_symbols == {symbol}]
+    alone = [d for d in moved if (coordinates[d] % stick).free_symbols == {symbol}]
     return alone[-1] if alone else None
 
 
@@ -265,27 +258,16 @@ def _lay_out_weights(graph: GraphLowering, bodies: dict[str, Body]) -> None:
         _, y = body.loads
         need = _need(y, _matmul_symbols(body)[1], body)
         layout = layout_of(y.buffer)
-        if need and y.buffer in static and len(layout.size) == 2:  # noqa: PLR2004
+        if need and y.buffer in static and len(layout.size) == 2:
             order = order_with_stick(static_sizes(layout.stride), need.stick_dim)
             buffer_of(y.buffer).layout = tiled(layout, order)
 
 
 def _static_inputs(graph: GraphLowering) -> set[str]:
     """Return the names of the inputs that are parameters or buffers of the model."""
-    context = torch._guards.TracingContext.try_get()  # noqa: SLF001 - Inductor's own way
+    context = torch._guards.TracingContext.try_get()
     if context is None or context.fw_metadata is None or graph.is_backward:
         return set()
     names = graph.graph_input_names
     indices = context.fw_metadata.static_input_indices
     return {names[index] for index in indices if index < len(names)}
-
-
-__all__ = [
-    "Choice",
-    "LayoutPlan",
-    "Need",
-    "V",
-    "finalize_layouts",
-    "insert_restickify",
-    "propagate_spyre_tensor_layouts",
-]

@@ -8,7 +8,7 @@ FX node that the pass makes for it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import sympy
 import torch
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from torch._inductor.graph import GraphLowering
 
     from torch_spyre_provenance.model import ProvenanceTransform
+
+
+_B = TypeVar("_B", bound=ir.Buffer)
 
 
 def add_node(
@@ -69,9 +72,9 @@ def record_step(buffer: ir.Buffer, step: ProvenanceTransform) -> None:
 def add_buffer(
     graph: GraphLowering,
     node: torch.fx.Node,
-    make: Callable[[], ir.Buffer],
+    make: Callable[[], _B],
     before: ir.Operation | None,
-) -> ir.Buffer:
+) -> _B:
     """Add the buffer of a node to the graph.
 
     Args:
@@ -86,14 +89,16 @@ def add_buffer(
     origins: OrderedSet[Any] = OrderedSet([node])
     with ir.IRNode.current_origins(origins), graph.set_current_node(node):
         buffer = make()
-    buffer._post_init_setattr("origin_node", node)  # noqa: SLF001 - Inductor's own way
+    buffer._post_init_setattr("origin_node", node)
     operation = graph.operations.pop()
     place = 0 if before is None else graph.operations.index(before)
     graph.operations.insert(place, operation)
     return buffer
 
 
-def register(graph: GraphLowering, layout: ir.Layout, data: ir.Loops) -> ir.Buffer:
+def register(
+    graph: GraphLowering, layout: ir.Layout, data: ir.Loops
+) -> ir.ComputedBuffer:
     """Make a computed buffer, name it and register it."""
     buffer = ir.ComputedBuffer(name=None, layout=layout, data=data)
     graph.register_buffer(buffer, set_name=True)
@@ -125,7 +130,11 @@ def exchange_body(buffer: ir.ComputedBuffer, body: Body) -> None:
         inner = zip(body.reduced, reduced, strict=True) if reduction else ()
         return found | {s.symbol: reduction[p] for s, p in inner}
 
-    common = {"device": old.device, "dtype": old.dtype, "ranges": old.ranges}
+    common: dict[str, Any] = {
+        "device": old.device,
+        "dtype": old.dtype,
+        "ranges": old.ranges,
+    }
     if isinstance(old, SpyreReduction):
         data: ir.Loops = SpyreReduction(
             **common,
@@ -140,6 +149,7 @@ def exchange_body(buffer: ir.ComputedBuffer, body: Body) -> None:
         )
     elif isinstance(old, SpyrePointwise):
         (value,) = body.values
+        assert isinstance(value, Apply)  # noqa: S101 - that is how it is traced
         data = named_pointwise(
             **common,
             op=old.op,
@@ -152,8 +162,8 @@ def exchange_body(buffer: ir.ComputedBuffer, body: Body) -> None:
     else:
         (value,) = body.values
         data = ir.Pointwise(**common, inner_fn=lambda i: emit(value, points(i)))
-    data._post_init_setattr("origins", old.origins)  # noqa: SLF001 - Inductor's own way
-    data._post_init_setattr("origin_node", old.origin_node)  # noqa: SLF001
+    data._post_init_setattr("origins", old.origins)
+    data._post_init_setattr("origin_node", old.origin_node)
     buffer.data = data
     buffer.get_default_sizes_body.clear_cache(buffer)
 
@@ -181,7 +191,7 @@ def emit(value: Value, point: dict[sympy.Symbol, Any]) -> Any:
         return ops.constant(value.value, value.dtype)
     args = [emit(argument, point) for argument in value.args]
     if value.op == "to_dtype":
-        return ops.to_dtype(*args, value.dtype, src_dtype=value.args[0].dtype)
+        return ops.to_dtype(args[0], value.dtype, src_dtype=value.args[0].dtype)
     return getattr(ops, value.op)(*args)
 
 

@@ -34,7 +34,7 @@ class SpyreUnimplementedRunner:
         self.kernel_name = kernel_name
         self.op = op
 
-    def run(self, *args: Any) -> None:  # noqa: ARG002 - the signature of all runners
+    def run(self, *args: Any) -> None:
         """Raise.
 
         Raises:
@@ -121,7 +121,9 @@ class Step:
         else:
             self._write(self.output, target, self._compute(values))
 
-    def _write(self, output: Access, target: torch.Tensor, result: torch.Tensor) -> None:
+    def _write(
+        self, output: Access, target: torch.Tensor, result: torch.Tensor
+    ) -> None:
         if output.strides is not None:
             place = output.view(target, self.extents)
             place.copy_(result.reshape(place.shape) if result.dim() == 0 else result)
@@ -217,9 +219,7 @@ def _access(
     )
 
 
-def _strides(
-    offset: sympy.Expr, symbols: list[sympy.Symbol]
-) -> tuple[int, ...] | None:
+def _strides(offset: sympy.Expr, symbols: list[sympy.Symbol]) -> tuple[int, ...] | None:
     coefficients = [offset.coeff(symbol) for symbol in symbols]
     rest = sympy.expand(
         offset - sum(c * s for c, s in zip(coefficients, symbols, strict=True))

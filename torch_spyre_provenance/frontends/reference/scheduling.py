@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import sympy
-from torch._inductor.scheduler import BaseScheduling
+from torch._inductor import ir
+from torch._inductor.scheduler import BaseScheduling, SchedulerNode
 from torch._inductor.utils import get_fused_kernel_name, get_kernel_metadata
 from torch._inductor.virtualized import V
 
@@ -18,13 +19,12 @@ if TYPE_CHECKING:
         BaseSchedulerNode,
         FusedSchedulerNode,
         Scheduler,
-        SchedulerNode,
     )
 
 DEVICE_PREFIX = "sdsc"
 
 
-class SuperDSCScheduling(BaseScheduling):  # type: ignore[misc]
+class SuperDSCScheduling(BaseScheduling):
     """Makes one kernel of every unbroken run of loop nests, and fuses nothing.
 
     The scheduler passes the loop nests one by one and flushes the backend before it
@@ -46,16 +46,16 @@ class SuperDSCScheduling(BaseScheduling):  # type: ignore[misc]
 
     def can_buffer_be_removed_through_fusion(
         self,
-        name: str,  # noqa: ARG002
-        fused_node_names: Any,  # noqa: ARG002
+        name: str,
+        fused_node_names: Any,
     ) -> bool:
         """Return False: every buffer of a kernel exists."""
         return False
 
     def can_fuse_vertical(
         self,
-        node1: BaseSchedulerNode,  # noqa: ARG002
-        node2: BaseSchedulerNode,  # noqa: ARG002
+        node1: BaseSchedulerNode,
+        node2: BaseSchedulerNode,
     ) -> bool:
         """Return False: one op, one loop nest."""
         return False
@@ -64,7 +64,9 @@ class SuperDSCScheduling(BaseScheduling):  # type: ignore[misc]
 
     def codegen_node(self, node: FusedSchedulerNode | SchedulerNode) -> None:
         """Take the next loop nest of the run."""
-        self._pending += node.get_nodes()
+        for part in node.get_nodes():
+            assert isinstance(part, SchedulerNode)  # noqa: S101 - nothing is fused
+            self._pending.append(part)
 
     def flush(self) -> None:
         """Emit the run that has come in, if any."""
@@ -85,16 +87,17 @@ class SuperDSCScheduling(BaseScheduling):  # type: ignore[misc]
         self,
         nodes: Sequence[SchedulerNode],
         kernel: SpyreKernel,
-        all_schedule_nodes: Sequence[SchedulerNode],  # noqa: ARG002
+        all_schedule_nodes: Sequence[SchedulerNode],
     ) -> None:
         for node in nodes:
+            assert isinstance(node.node, ir.ComputedBuffer)  # noqa: S101 - as lowered
             kernel.add(node.node)
 
     def define_kernel(
         self,
         src_code: str,
         node_schedule: Sequence[SchedulerNode],
-        kernel: SpyreKernel,  # noqa: ARG002 - for subclasses
+        kernel: SpyreKernel,
     ) -> str:
         """Write a kernel's definition into the generated module.
 

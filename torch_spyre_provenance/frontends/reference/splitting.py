@@ -11,7 +11,7 @@ from torch._inductor import ir
 
 from torch_spyre_provenance.model import ProvenanceTransform
 
-from .ir import SpyreConstantFallback, is_spyre_loops
+from .ir import SpyreConstantFallback, is_spyre_loops, spyre_loops
 from .rewriting import (
     add_buffer,
     add_node,
@@ -63,9 +63,8 @@ def split_multi_ops(graph: GraphLowering) -> None:
     stack trace, its `from_node` names the original, its `original_aten` is its own
     operator. A number becomes a `spyre.constant` node without a source.
     """
-    for operation in list(graph.operations):
-        if is_spyre_loops(operation):
-            _split(graph, operation)
+    for buffer in spyre_loops(graph):
+        _split(graph, buffer)
 
 
 def _split(graph: GraphLowering, buffer: ir.ComputedBuffer) -> None:
@@ -75,6 +74,8 @@ def _split(graph: GraphLowering, buffer: ir.ComputedBuffer) -> None:
     if values == body.values:
         return
     exchange_body(buffer, evolve(body, values=values))
+    if not splitter.has_materialized:
+        return
     record_step(
         buffer,
         ProvenanceTransform(
@@ -90,7 +91,11 @@ def _name_of(value: Value) -> str:
 
 
 class _Splitter:
-    """Gives the inner values of one body buffers of their own."""
+    """Gives the inner values of one body buffers of their own.
+
+    Attributes:
+        has_materialized: Whether one of them was an op, and not only a number.
+    """
 
     def __init__(
         self, graph: GraphLowering, buffer: ir.ComputedBuffer, body: Body
@@ -99,6 +104,7 @@ class _Splitter:
         self._buffer = buffer
         self._body = body
         self._parent = parent_of(buffer)
+        self.has_materialized = False
 
     def operand_or_root(self, value: Value) -> Value:
         """Return a stored or reduced value as the device can compute it."""
@@ -118,7 +124,7 @@ class _Splitter:
         return self._materialize(self._flat(value))
 
     def _constant(self, constant: Constant) -> Load:
-        device = self._buffer.get_device()
+        device = self._buffer.get_device_or_error()
         target = torch.ops.spyre.constant.default
         args = (float(constant.value), constant.dtype, device)
         node = add_node(self._graph, target, args)
@@ -132,6 +138,7 @@ class _Splitter:
         return _first_element(buffer, constant.dtype)
 
     def _materialize(self, value: Apply) -> Load:
+        self.has_materialized = True
         loops = self._loops_of(value)
         target = _aten_of(value.op)
         names = (load.buffer for load in loads_of(value))
@@ -139,7 +146,7 @@ class _Splitter:
         node = add_node(self._graph, target, arguments, self._parent)
         if self._parent is not None:
             descend(node, self._parent, split_multi_ops.__name__)
-        device = self._buffer.get_device()
+        device = self._buffer.get_device_or_error()
         data = pointwise(device, value.dtype, loops, value)
         layout = ir.FixedLayout(device, value.dtype, list(data.ranges))
         buffer = add_buffer(
@@ -157,9 +164,7 @@ class _Splitter:
             ),
         )
         index = layout.make_indexer()([loop.symbol for loop in loops])
-        return Load(
-            buffer=buffer.get_name(), index=index, dtype=value.dtype, raw=index
-        )
+        return Load(buffer=buffer.get_name(), index=index, dtype=value.dtype, raw=index)
 
     def _loops_of(self, value: Apply) -> tuple[Loop, ...]:
         symbols = {s for load in loads_of(value) for s in load.index.free_symbols}
@@ -201,9 +206,8 @@ def dedup_and_promote_constants(graph: GraphLowering) -> None:
         if survivor is not operation:
             renamed[operation.get_name()] = survivor.get_name()
     graph.operations[:] = [*survivors.values(), *others]
-    for operation in others:
-        if renamed and is_spyre_loops(operation):
-            _rename_loads(operation, renamed)
+    for buffer in spyre_loops(graph) if renamed else ():
+        _rename_loads(buffer, renamed)
 
 
 def _rename_loads(buffer: ir.ComputedBuffer, renamed: dict[str, str]) -> None:
@@ -221,4 +225,3 @@ def _rename_loads(buffer: ir.ComputedBuffer, renamed: dict[str, str]) -> None:
     if replacements:
         values = tuple(substitute(value, replacements) for value in body.values)
         exchange_body(buffer, evolve(body, values=values))
-

@@ -14,15 +14,18 @@ def spyre_empty_with_layout(
     size: Sequence[int],
     stride: Sequence[int],
     dtype: torch.dtype,
-    layout: SpyreTensorLayout,  # noqa: ARG001 - host memory keeps the host's strides
+    layout: SpyreTensorLayout,
 ) -> torch.Tensor:
-    """Return an uninitialized tensor of the device."""
+    """Return an uninitialized tensor of the device.
+
+    Host memory keeps the host's strides: nothing is done with the stick layout.
+    """
     return to_spyre(torch.empty_strided(size, stride, dtype=dtype))
 
 
 def spyre_constant_tensor(
     const_val: float,
-    device: torch.device,  # noqa: ARG001 - there is one device
+    device: torch.device,
     dtype: torch.dtype = torch.float16,
 ) -> torch.Tensor:
     """Return a scalar of the device."""

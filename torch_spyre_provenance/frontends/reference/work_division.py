@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import config
+from . import config, op_table
 from .coordinates import NotOnDeviceError
-from .ir import is_spyre_loops
+from .ir import spyre_loops
 from .layouts import layout_of, stick_coordinate
 from .tracing import Body, Loop, trace
 
@@ -23,10 +23,9 @@ def work_distribution(graph: GraphLowering) -> None:
 
     Provenance: none of it changes.
     """
-    for operation in graph.operations:
-        if is_spyre_loops(operation):
-            splits = divide(trace(operation), config.sencores)
-            object.__setattr__(operation, SPLITS, splits)
+    for buffer in spyre_loops(graph):
+        splits = divide(trace(buffer), config.sencores)
+        object.__setattr__(buffer, SPLITS, splits)
 
 
 def divide(body: Body, cores: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -37,7 +36,7 @@ def divide(body: Body, cores: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
     for loop in sorted(body.loops, key=lambda loop: -units[loop.symbol]):
         shares[loop.symbol] = _largest_divisor(units[loop.symbol], left)
         left //= shares[loop.symbol]
-    if body.reduction == "batchmatmul":
+    if body.reduction == op_table.MATMUL:
         for loop in body.reduced[:1]:
             shares[loop.symbol] = _largest_divisor(units[loop.symbol], left)
     return _pick(shares, body.loops), _pick(shares, body.reduced)
@@ -48,7 +47,7 @@ def _pick(shares: dict[sympy.Symbol, int], loops: tuple[Loop, ...]) -> tuple[int
 
 
 def _units(body: Body) -> dict[sympy.Symbol, int]:
-    """Return each loop's extent, counted in sticks where a tensor's stick follows it."""
+    """Return each loop's extent, in sticks where a tensor's stick follows it."""
     units = dict(body.extents)
     indices = [(load.buffer, load.index) for load in body.loads]
     for name, index in [*indices, (body.buffer, body.output)]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from torch._inductor.codegen.wrapper import PythonWrapperCodegen
 from torch._inductor.virtualized import V
@@ -10,9 +10,6 @@ from torch._inductor.virtualized import V
 from ..contract import DEVICE
 from .layouts import layout_of
 from .passes import run_pre_scheduling
-
-if TYPE_CHECKING:
-    from torch._inductor import ir
 
 _PACKAGE = "torch_spyre_provenance.frontends"
 
@@ -32,7 +29,7 @@ _IMPORTS = f"""
 """
 
 
-class SpyrePythonWrapperCodegen(PythonWrapperCodegen):  # type: ignore[misc]
+class SpyrePythonWrapperCodegen(PythonWrapperCodegen):
     """Writes the module that allocates, runs the kernels and returns the outputs."""
 
     @classmethod
@@ -49,9 +46,10 @@ class SpyrePythonWrapperCodegen(PythonWrapperCodegen):  # type: ignore[misc]
         the class that it is called on, so that a subclass can override it and call it.
         """
         if is_subgraph:
-            return PythonWrapperCodegen.create(
+            inner: PythonWrapperCodegen = PythonWrapperCodegen.create(
                 is_subgraph, subgraph_name, parent_wrapper, partition_signatures
             )
+            return inner
         run_pre_scheduling(V.graph)
         return cls()
 
@@ -62,11 +60,7 @@ class SpyrePythonWrapperCodegen(PythonWrapperCodegen):  # type: ignore[misc]
         self.header.writeline("del async_compile")
         self.header.writeline("async_compile = SpyreAsyncCompile()")
 
-    def generate(self, is_inference: bool) -> Any:
-        """Return the module's text."""
-        return super().generate(is_inference)
-
-    def make_buffer_allocation(self, buffer: ir.Buffer) -> str:
+    def make_buffer_allocation(self, buffer: Any) -> str:
         """Return the line that allocates a buffer, with its stick layout."""
         device = buffer.get_device()
         if device is None or device.type != DEVICE:

@@ -1,0 +1,190 @@
+"""The measured rules: what an FX node's own metadata proves, and what it does not."""
+
+from __future__ import annotations
+
+import pytest
+from bundle_factory import bundle, fx, line, lines, step
+
+from torch_spyre_provenance.analysis.index import BundleIndex
+from torch_spyre_provenance.analysis.origins import Origin, Rule, can_make, own_origin
+from torch_spyre_provenance.analysis.siblings import resolve_origins
+from torch_spyre_provenance.model import Evidence, Replacement
+
+RELU = "aten.relu.default"
+
+
+def origin_of(name: str, **parts) -> Origin:
+    """Return the origin of one node of a bundle."""
+    return resolve_origins(BundleIndex(bundle(**parts)))[name]
+
+
+def test_a_nodes_own_trace_comes_first():
+    """The trace on the node counts, and its history names the call."""
+    found = origin_of(
+        "relu",
+        stacks=lines(1),
+        pre=(fx("x", "relu", stack=0, module="act"),),
+        post=(fx("relu", RELU, stack=0, aten=RELU, came_from=("x",)),),
+    )
+    assert found == Origin(
+        stacks=(0,),
+        modules=found.modules,
+        calls=("x",),
+        calls_evidence=Evidence.MEASURED,
+        evidence=Evidence.MEASURED,
+        rule=Rule.OWN_STACK,
+    )
+    assert [call.path for call in found.modules] == ["act"]
+
+
+def test_the_history_stands_in_for_a_lost_trace():
+    """A node without a trace has that of the pre-grad node that it came from."""
+    found = origin_of(
+        "relu",
+        stacks=lines(1, 2),
+        pre=(fx("x", "relu", stack=1),),
+        post=(fx("relu", RELU, aten=RELU, came_from=("x",)),),
+    )
+    assert (found.stacks, found.rule) == ((1,), Rule.FROM_NODE)
+    assert found.evidence is Evidence.MEASURED
+
+
+def test_only_the_deepest_step_is_a_pre_grad_node():
+    """A graph between may have a node of the same name that is another call's."""
+    found = origin_of(
+        "mul_1",
+        stacks=lines(1, 2),
+        pre=(fx("mul", "mul", stack=0), fx("mul_1", "mul", stack=1)),
+        post=(
+            fx(
+                "mul_1",
+                "aten.mul.Tensor",
+                aten="aten.mul.Tensor",
+                came_from=(step("mul_1", depth=0), step("mul", depth=1)),
+            ),
+        ),
+    )
+    assert (found.calls, found.stacks) == (("mul",), (0,))
+
+
+def test_a_history_that_contradicts_the_trace_is_not_believed():
+    """A pre-grad node of that name from another line is another node."""
+    found = origin_of(
+        "add",
+        stacks=lines(1, 2),
+        pre=(fx("add", "add", stack=0), fx("y", "add", stack=1)),
+        post=(fx("add", "aten.add.Tensor", stack=1, came_from=("add",)),),
+    )
+    assert found.calls == ("y",)
+    assert found.calls_evidence is Evidence.INFERRED
+
+
+def test_the_source_function_names_the_call_where_the_history_is_gone():
+    """`source_fn_stack` is unique to a call and is copied along."""
+    found = origin_of(
+        "mm",
+        stacks=lines(1),
+        pre=(
+            fx("x", "linear", stack=0, source_fn="linear"),
+            fx("y", "linear", stack=0, source_fn="linear_1"),
+        ),
+        post=(fx("mm", "aten.mm.default", stack=0, source_fn="linear_1"),),
+    )
+    assert found.calls == ("y",)
+    assert found.calls_evidence is Evidence.MEASURED
+
+
+def test_two_calls_on_one_line_stay_two():
+    """Without names, the line alone cannot tell its calls apart: all of them stay."""
+    found = origin_of(
+        "mul",
+        stacks=lines(1),
+        pre=(
+            fx("a", "add", stack=0),
+            fx("b", "mul", stack=0),
+            fx("c", "mul", stack=0),
+        ),
+        post=(fx("mul", "aten.mul.Tensor", stack=0, aten="aten.mul.Tensor"),),
+    )
+    assert found.calls == ("b", "c")
+    assert found.calls_evidence is Evidence.INFERRED
+
+
+def test_two_lines_with_one_text_stay_two():
+    """Stacks are told apart by file and line, never by what the line says."""
+    found = {
+        name: origin_of(
+            name,
+            stacks=(line(1, "x = f(x)"), line(2, "x = f(x)")),
+            pre=(fx("x", "relu", stack=0), fx("x_1", "relu", stack=1)),
+            post=(fx("relu", RELU, stack=0), fx("relu_1", RELU, stack=1)),
+        ).calls
+        for name in ("relu", "relu_1")
+    }
+    assert found == {"relu": ("x",), "relu_1": ("x_1",)}
+
+
+def test_what_a_node_was_seen_to_replace_is_its_origin():
+    """A node that took over another's uses stands for it."""
+    found = origin_of(
+        "fused",
+        stacks=lines(1),
+        pre=(fx("x", "gelu", stack=0),),
+        post=(fx("fused", "spyre.gelu.default", aten="aten.gelu.default"),),
+        replacements=(
+            Replacement(new="fused", old="mul_3", direct=True, sources=("x",), stack=0),
+        ),
+    )
+    assert (found.stacks, found.calls, found.rule) == ((0,), ("x",), Rule.REPLACED)
+    assert found.evidence is Evidence.MEASURED
+
+
+def test_a_fusion_of_lines_keeps_them_all():
+    """A node that replaced two others has both lines."""
+    found = origin_of(
+        "fused",
+        stacks=lines(1, 2),
+        pre=(fx("x", "mul", stack=0), fx("y", "add", "x", stack=1)),
+        post=(fx("fused", "spyre.fma.default", aten="aten.add.Tensor"),),
+        replacements=(
+            Replacement(new="fused", old="mul", direct=True, sources=("x",), stack=0),
+            Replacement(new="fused", old="add", direct=True, sources=("y",), stack=1),
+        ),
+    )
+    assert (found.stacks, found.calls) == ((0, 1), ("x", "y"))
+
+
+def test_a_node_of_the_compilers_own_stands_for_nothing_it_replaced():
+    """A copy put in front of a value has no `original_aten`, and no line of its own."""
+    found = origin_of(
+        "copy",
+        stacks=lines(1),
+        pre=(fx("x", "relu", stack=0),),
+        post=(fx("copy", "aten.clone.default"),),
+        replacements=(
+            Replacement(new="copy", old="relu", direct=True, sources=("x",), stack=0),
+        ),
+    )
+    assert found.stacks == ()
+
+
+def test_a_trace_without_a_user_frame_is_still_the_nodes_own():
+    """Whose frame counts is asked later; here the trace is what was found."""
+    index = BundleIndex(bundle(stacks=((),), post=(fx("a", RELU, stack=0),)))
+    assert own_origin(index.post_nodes["a"], index).stacks == (0,)
+
+
+@pytest.mark.parametrize(
+    ("target", "aten", "expected"),
+    [
+        ("torch._C._nn.linear", "addmm", True),
+        ("addmm", "addmm", True),
+        ("relu", "addmm", False),
+        ("_operator.matmul", "bmm", True),
+        ("relu", "relu", True),
+        ("relu", "gelu", False),
+    ],
+)
+def test_which_calls_can_make_an_operator(target, aten, expected):
+    """A product can come from several calls, anything else from its namesake."""
+    assert can_make(fx("x", target), aten) is expected
