@@ -54,6 +54,7 @@ _BLOCK = f"""\
 {_FIELD}: {_TYPE} = dataclasses.field(default=None, compare=False)
 """
 
+_NOTHING = cst.SimpleWhitespace("")
 _DATACLASS = m.Decorator(
     decorator=m.Attribute(value=m.Name("dataclasses"), attr=m.Name("dataclass"))
 )
@@ -100,21 +101,32 @@ def fill_field(module: cst.Module) -> cst.Module:
 def _with_keyword(call: cst.Call, value: str) -> cst.Call:
     """Return a call with the field's value as the last argument, laid out alike."""
     last = call.args[-1]
-    previous = last
-    if isinstance(last.comma, cst.Comma) and len(call.args) > 1:
-        # One argument a line: what follows the others' commas goes between.
-        previous = last.with_changes(comma=call.args[-2].comma)
+    previous = last.with_changes(
+        comma=_between(last.comma, call.whitespace_before_args),
+        whitespace_after_arg=_NOTHING,
+    )
     added = cst.Arg(
         keyword=cst.Name(_FIELD),
         value=cst.parse_expression(value),
-        equal=cst.AssignEqual(
-            whitespace_before=cst.SimpleWhitespace(""),
-            whitespace_after=cst.SimpleWhitespace(""),
-        ),
+        equal=cst.AssignEqual(whitespace_before=_NOTHING, whitespace_after=_NOTHING),
         comma=last.comma,
         whitespace_after_arg=last.whitespace_after_arg,
     )
     return call.with_changes(args=[*call.args[:-1], previous, added])
+
+
+def _between(
+    comma: cst.Comma | cst.MaybeSentinel, space: cst.BaseParenthesizableWhitespace
+) -> cst.Comma | cst.MaybeSentinel:
+    """Return what goes between two entries.
+
+    Args:
+        comma: What follows the last entry so far: a comma where each has its own line.
+        space: What stands before the first entry.
+    """
+    if isinstance(comma, cst.Comma):
+        return comma.with_changes(whitespace_after=space)
+    return cst.MaybeSentinel.DEFAULT
 
 
 def expect_field(module: cst.Module) -> cst.Module:
@@ -134,8 +146,10 @@ def expect_field(module: cst.Module) -> cst.Module:
     ]
     if _FIELD in known:
         return module
+    if not known:
+        raise UnrecognisedError(f"{_SCHEMA} is empty")
     *others, last = fields.elements
-    between = others[-1].comma if others else cst.MaybeSentinel.DEFAULT
+    between = _between(last.comma, fields.lbrace.whitespace_after)
     added = cst.DictElement(
         key=cst.SimpleString(f'"{_FIELD}"'),
         value=cst.SimpleString(f'"{_TYPE}"'),

@@ -77,6 +77,13 @@ def cli() -> None:
 
 
 _BUNDLE = click.Path(exists=True, path_type=Path)
+_TORCH_SPYRE = click.option(
+    "--torch-spyre",
+    metavar="PATH",
+    type=click.Path(path_type=Path),
+    help="Compile through this torch-spyre checkout, without a card: kernels are made "
+    "and not run.",
+)
 
 
 @cli.command()
@@ -94,9 +101,12 @@ _BUNDLE = click.Path(exists=True, path_type=Path)
     type=click.Path(path_type=Path),
     help="Where the bundles go; by default next to the kernels.",
 )
+@_TORCH_SPYRE
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @_reporting_errors
-def audit(spec: str, out: Path | None, *, as_json: bool) -> ExitCode:
+def audit(
+    spec: str, out: Path | None, torch_spyre: Path | None, *, as_json: bool
+) -> ExitCode:
     """Compile a model on the Spyre device and write its audit bundle.
 
     Progress goes to standard error, the summary to standard output. A model that
@@ -107,7 +117,7 @@ def audit(spec: str, out: Path | None, *, as_json: bool) -> ExitCode:
     from .summary import audit_facts, summary_text
 
     with _stdout_kept():
-        audited = run_audit(spec, out=out, notify=_tell)
+        audited = run_audit(spec, out=out, torch_spyre=torch_spyre, notify=_tell)
     if as_json:
         first, *more = (audit_facts(bundle, path) for bundle, path in audited)
         click.echo(json.dumps({**first, "more": more} if more else first, indent=2))
@@ -140,6 +150,26 @@ def show(bundle: Path) -> ExitCode:
     directory = bundle if bundle.is_dir() else bundle.parent
     click.echo(summary_text(read_bundle(bundle), directory))
     return ExitCode.OK
+
+
+@cli.command()
+@_TORCH_SPYRE
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@_reporting_errors
+def doctor(torch_spyre: Path | None, *, as_json: bool) -> ExitCode:
+    """Print what a recording would find: front ends, seams, caches, paths.
+
+    The exit code is 3 where no Spyre front end can be used.
+    """
+    from .doctor import examination_facts, examination_text, examine
+
+    with _stdout_kept():
+        examination = examine(torch_spyre)
+    if as_json:
+        click.echo(json.dumps(examination_facts(examination), indent=2))
+    else:
+        click.echo(examination_text(examination))
+    return ExitCode.OK if examination.front_end else ExitCode.VERDICT
 
 
 def _tell(step: str) -> None:

@@ -7,7 +7,7 @@ import platform
 from pathlib import Path
 
 import torch
-from attrs import frozen
+from attrs import asdict, frozen
 from torch._functorch import config as functorch_config
 from torch._inductor import config as inductor_config
 from torch._inductor.runtime.runtime_utils import cache_dir
@@ -64,6 +64,7 @@ def examine(checkout: Path | None = None) -> Examination:
         SettingError: An environment variable has a value that means nothing.
     """
     settings = from_environment()
+    variables = _variables()
     discovery = find_front_end(settings.front_end, checkout or settings.cardless)
     front_end, failure = _load(discovery)
     return Examination(
@@ -73,7 +74,7 @@ def examine(checkout: Path | None = None) -> Examination:
             *_seams(front_end),
             *_caches(),
             *_paths(settings.out),
-            *_variables(),
+            *variables,
         ),
         front_end=None if front_end is None else front_end.name,
     )
@@ -164,3 +165,25 @@ def _variables() -> list[Finding]:
         if name.startswith("TORCH_SPYRE_PROVENANCE")
         or name in ("TORCH_DEVICE_BACKEND_AUTOLOAD", "TORCHINDUCTOR_CACHE_DIR")
     ]
+
+
+def examination_text(examination: Examination) -> str:
+    """Return an examination as lines of text, a mark before what is not usable."""
+    lines: list[str] = []
+    topic = ""
+    for finding in examination.findings:
+        if finding.topic != topic:
+            topic = finding.topic
+            lines += ["", topic] if lines else [topic]
+        mark = " " if finding.is_good else "!"
+        lines.append(f"{mark} {finding.name:<28} {finding.value}")
+    chosen = examination.front_end or "none: graphs without spyre tensors only"
+    return "\n".join([*lines, "", f"a recording would use: {chosen}"])
+
+
+def examination_facts(examination: Examination) -> dict[str, object]:
+    """Return an examination as plain values for JSON."""
+    return {
+        "front_end": examination.front_end,
+        "findings": [asdict(finding) for finding in examination.findings],
+    }

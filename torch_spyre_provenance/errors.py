@@ -24,8 +24,8 @@ class BundleFormatError(ProvenanceError):
     """A file is not a bundle, or not a whole one.
 
     Attributes:
-        defects: One line per defect, each ending in the JSON path (``$.kernels[0].name``)
-            at which it was found.
+        defects: One line per defect, each ending in the JSON path at which it was
+            found (``$.kernels[0].name``).
     """
 
     slug = "bundle-format"
@@ -63,6 +63,12 @@ class DeviceTakenError(FrontEndError):
     """Another PrivateUse1 backend is registered, so there can be no `spyre` device."""
 
     slug = "device-taken"
+
+
+class LaunchError(FrontEndError):
+    """A kernel was compiled without a card, and so nothing ran."""
+
+    slug = "no-launch"
 
 
 class SettingError(ProvenanceError):

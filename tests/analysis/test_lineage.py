@@ -99,7 +99,7 @@ def test_recorded_bundles_keep_the_laws_and_skip_no_stage(name):
     assert [entity for entity in found.entities if entity.missing] == []
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
 @given(bundles())
 def test_any_bundle_keeps_the_laws(value):
     """Whatever a bundle holds, each entity has a path to a source or a reason."""

@@ -57,6 +57,13 @@ def test_layout_and_line_endings_are_kept():
     ) == rewritten(source)
 
 
+SCHEDULING = """\
+class SuperDSCScheduling:
+    def codegen_node({}):
+        return SpyreKernel()
+"""
+
+
 @pytest.mark.parametrize(
     ("source", "complaint"),
     [
@@ -66,26 +73,16 @@ def test_layout_and_line_endings_are_kept():
             "SuperDSCScheduling builds no SpyreKernel",
         ),
         (
-            "class SuperDSCScheduling:\n"
-            "    def codegen_node(self):\n"
-            "        return SpyreKernel()\n"
-            "def other():\n"
-            "    return SpyreKernel()\n",
+            SCHEDULING.format("self") + "def other():\n    return SpyreKernel()\n",
             "SpyreKernel is built outside of SuperDSCScheduling, too",
         ),
         (
-            "class SuperDSCScheduling:\n"
-            "    @staticmethod\n"
-            "    def build(node):\n"
-            "        return SpyreKernel()\n",
-            "build builds a SpyreKernel without self",
+            SCHEDULING.format("node"),
+            "codegen_node builds a SpyreKernel without self",
         ),
         (
-            "class SuperDSCScheduling:\n"
-            "    @staticmethod\n"
-            "    def build():\n"
-            "        return SpyreKernel()\n",
-            "build has 0 parameters, where 1 were expected",
+            SCHEDULING.format(""),
+            "codegen_node has 0 parameters, where 1 were expected",
         ),
     ],
 )

@@ -20,10 +20,12 @@ class GraphPass(CustomGraphPass):
         self.letter, self.key = letter, key
 
     def __call__(self, graph):
+        """Append the letter."""
         graph.append(self.letter)
         return "ignored"
 
     def uuid(self):
+        """Return the letter and the key, or what stands for no key."""
         return self.key and f"{self.letter} {self.key}"
 
 
@@ -38,9 +40,11 @@ class NodePass(NODE_PASS):
         self.letter = letter
 
     def __call__(self, nodes):
+        """Return the nodes and the letter."""
         return [*nodes, self.letter]
 
     def uuid(self):
+        """Return the letter."""
         return self.letter
 
 
@@ -73,7 +77,7 @@ def test_nodes_go_from_one_pass_to_the_next():
 
 @pytest.mark.parametrize("form", [list, tuple])
 def test_lists_of_passes_are_taken_apart(form):
-    """torch ≥ 2.13 takes several passes; they run one after the other."""
+    """Since torch 2.13 an option takes several passes; they run one after the other."""
     several = form([GraphPass("a"), GraphPass("b")])
     graph = []
 
@@ -149,7 +153,7 @@ def test_composing_twice_is_composing_once(option, configured, own):
 
 
 def test_passes_that_ask_are_told_what_the_graph_is_for():
-    """torch ≥ 2.13 tells some passes whether a graph is for inference."""
+    """Since torch 2.13 some passes are told whether a graph is for inference."""
     aware = getattr(custom_graph_pass, "CustomInferenceAwareGraphPass", None)
     if aware is None:
         pytest.skip("torch < 2.13 tells nobody")

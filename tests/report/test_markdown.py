@@ -145,7 +145,9 @@ def test_missing_ops_are_listed_with_their_reason():
     """The first screen names what has no line."""
     text = render(bundle(pre=None, post=None, kernels=(kernel(spec(0)),)))
     assert "**0 of 1** device ops have their line" in text
-    assert "- `sdsc_fused_0` `0` `add`: no operation is known to be behind it\n" in text
+    assert (
+        "- `sdsc_fused_0` `0` `add`: `no operation is known to be behind it`\n" in text
+    )
 
 
 def test_operations_outside_the_device_kernels_have_their_lines_too():

@@ -119,7 +119,7 @@ def _attribution(page: Page) -> Iterator[str]:
     missing = [op for op in found if op.evidence is Evidence.MISSING]
     for op in missing[:_MOST_MISSING]:
         path = ".".join(map(str, op.path))
-        yield f"- {code(op.kernel)} {code(path)} {code(op.op)}: {op.reason}"
+        yield f"- {code(op.kernel)} {code(path)} {code(op.op)}: {code(op.reason, 400)}"
     if len(missing) > _MOST_MISSING:
         yield f"- and {len(missing) - _MOST_MISSING} more"
     yield from [""] if missing else []

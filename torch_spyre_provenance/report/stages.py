@@ -51,8 +51,8 @@ def post_grad(page: Page) -> Iterator[str]:
         page,
         Stage.FX_POST_GRAD,
         "Stage 2b — FX Graph (post-grad)",
-        "AOTAutograd and Inductor lower and decompose the graph; nodes that passes make "
-        "keep part of the metadata. A line in *italics* is not in the node's own "
+        "AOTAutograd and Inductor lower and decompose the graph; nodes that passes "
+        "make keep part of the metadata. A line in *italics* is not in the node's own "
         "metadata: the rule beside it found it.",
     )
 
@@ -308,10 +308,10 @@ def _op_row(page: Page, op: Op, found: Attribution) -> list[str]:
 def evidence(found: Attribution) -> str:
     """Return a cell that says how an op's lines are known."""
     if found.evidence is Evidence.MISSING:
-        return f"**missing**: {found.reason}"
+        return f"**missing**: {code(found.reason, 400)}"
     served = f", for {names(found.serves)}" if found.serves else ""
     made_by = f", by {code(found.pass_name)}" if found.pass_name else ""
-    open_point = f"; {found.reason}" if found.reason else ""
+    open_point = f"; {code(found.reason, 400)}" if found.reason else ""
     return f"{found.evidence} ({found.rule}{served}{made_by}){open_point}"
 
 

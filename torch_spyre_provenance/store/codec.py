@@ -64,10 +64,7 @@ def dumps(bundle: Bundle) -> bytes:
         hold it) is written as ``\udc80`` escapes.
     """
     with _gc_paused():
-        plain = _fast().unstructure(bundle)
-        version = plain.pop("schema_version")
-        rows = [_row(key, plain[key]) for key in sorted(plain)]
-    return b",\n".join([b'{\n"schema_version": %d' % version, *rows]) + b"\n}\n"
+        return _text(bundle)
 
 
 def loads(data: bytes, source: str = "bundle.json") -> Bundle:
@@ -86,9 +83,7 @@ def loads(data: bytes, source: str = "bundle.json") -> Bundle:
             `store.limits`; `defects` lists what is wrong and where.
     """
     with _gc_paused():
-        plain = _parse(data, source)
-        _check_version(plain, source)
-        return _checked(_structure(plain, Bundle, source), source)
+        return _bundle(_parse(data, source), source)
 
 
 def pack(bundle: Bundle) -> str:
@@ -124,10 +119,8 @@ def unpack(text: str, run: RunFacts) -> Bundle:
     source = "the embedded record"
     with _gc_paused():
         plain = _parse(_inflate(text, source), source)
-        _check_version(plain, source)
         plain["run"] = orjson.loads(_json(_fast().unstructure(_NO_RUN)))
-        bundle = _checked(_structure(plain, Bundle, source), source)
-        return evolve(bundle, run=run)
+        return evolve(_bundle(plain, source), run=run)
 
 
 def defects_of(error: BaseException) -> list[str]:
@@ -158,6 +151,18 @@ def _gc_paused() -> Iterator[None]:
     finally:
         if enabled:
             gc.enable()
+
+
+def _text(bundle: Bundle) -> bytes:
+    plain = _fast().unstructure(bundle)
+    version = plain.pop("schema_version")
+    rows = [_row(key, plain[key]) for key in sorted(plain)]
+    return b",\n".join([b'{\n"schema_version": %d' % version, *rows]) + b"\n}\n"
+
+
+def _bundle(plain: dict[str, Any], source: str) -> Bundle:
+    _check_version(plain, source)
+    return _checked(_structure(plain, Bundle, source), source)
 
 
 def _json(value: object) -> bytes:

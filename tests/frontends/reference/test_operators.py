@@ -246,7 +246,7 @@ ON_THE_HOST = {
     "fp32_comparison": (
         lambda a: torch.where(a > 0, a, -a),
         (matrix(),),
-        [["neg"], ["where3"]],
+        [["neg", "where3"]],
     ),
     "concatenation": (
         lambda a, b: torch.cat([a, b], 1) * 2,

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import torch
 from attrs import frozen
 
-from ...errors import FrontEndError
+from ...errors import LaunchError
 from ..contract import DEVICE
 from ..host.allocation import copy_from
 from ..host.layout import (
@@ -182,7 +182,7 @@ def launch_jobplan(job_plan: JobPlan, args: Sequence[torch.Tensor]) -> NoReturn:
     """Refuse to launch a kernel.
 
     Raises:
-        FrontEndError: Always.
+        LaunchError: Always.
     """
     _refuse(f"the kernel in {job_plan.directory} did not run")
 
@@ -203,7 +203,7 @@ def _refuse(what: str) -> NoReturn:
         "stand-ins for its C extension. Compiling and recording work; to run a kernel, "
         "use a machine with a card and a built torch-spyre"
     )
-    raise FrontEndError(message)
+    raise LaunchError(message)
 
 
 def start_runtime() -> None:
