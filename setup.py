@@ -29,6 +29,7 @@ setup(
     packages=find_packages(include=["torch_spyre_provenance*"]),
     package_data={
         "torch_spyre_provenance": ["py.typed"],
+        "torch_spyre_provenance.frontends.cardless": ["bin/*"],
         "torch_spyre_provenance.report": ["templates/*"],
         "torch_spyre_provenance.store": ["schemas/*.json"],
     },
@@ -48,6 +49,8 @@ setup(
         "test": [
             "hypothesis>=6.100",
             "jsonschema>=4.21",
+            # The changes to torch-spyre's source under patches/ are codemods.
+            "libcst>=1.7",
             # Without it, `import torch` warns.
             "numpy>=1.26",
             "pytest>=8.2",

@@ -243,6 +243,22 @@ def test_arguments_that_make_no_sense_are_usage_errors(
     assert errors.startswith("Usage: spyre-provenance")
 
 
+def test_the_doctor_names_the_front_end() -> None:
+    """A machine with nothing but Python has the reference front end."""
+    code, output, errors = run("doctor", "--json")
+
+    assert (code, errors) == (ExitCode.OK, "")
+    assert json.loads(output)["front_end"] == "reference"
+
+
+def test_the_doctor_says_no_without_a_front_end(tmp_path: Path) -> None:
+    """A path that is no checkout leaves none, which is a verdict and no error."""
+    code, output, errors = run("doctor", "--torch-spyre", tmp_path)
+
+    assert (code, errors) == (ExitCode.VERDICT, "")
+    assert f"{tmp_path} is no torch-spyre checkout" in output
+
+
 def test_the_command_line_starts_without_torch() -> None:
     """Help, errors and readers never wait for torch, nor for anything of weight."""
     code = (

@@ -11,10 +11,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .errors import BundleFormatError, ProvenanceError
-
 if TYPE_CHECKING:
     from .activation import disable, enable, record
+    from .errors import BundleFormatError, ProvenanceError
     from .model import Bundle
     from .store import read_bundle as load
 
@@ -30,6 +29,8 @@ __all__ = [
 
 _LAZY = {
     "Bundle": ("model", "Bundle"),
+    "BundleFormatError": ("errors", "BundleFormatError"),
+    "ProvenanceError": ("errors", "ProvenanceError"),
     "disable": ("activation", "disable"),
     "enable": ("activation", "enable"),
     "load": ("store", "read_bundle"),

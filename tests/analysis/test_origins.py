@@ -188,3 +188,8 @@ def test_a_trace_without_a_user_frame_is_still_the_nodes_own():
 def test_which_calls_can_make_an_operator(target, aten, expected):
     """A product can come from several calls, anything else from its namesake."""
     assert can_make(fx("x", target), aten) is expected
+
+
+def test_every_rule_is_explained():
+    """The report's table says what each rule goes by."""
+    assert len({rule.meaning for rule in Rule}) == len(Rule)

@@ -11,9 +11,11 @@ from bundle_factory import (
     RECORDED,
     bundle,
     fx,
+    handle,
     ir,
     kernel,
     line,
+    lines,
     recorded,
     spec,
 )
@@ -148,6 +150,23 @@ def test_missing_ops_are_listed_with_their_reason():
     assert (
         "- `sdsc_fused_0` `0` `add`: `no operation is known to be behind it`\n" in text
     )
+
+
+def test_differences_from_the_front_ends_handles_are_listed():
+    """A handle that names another line is shown beside ours."""
+    wrong = handle("relu", "buf0", start_line=9)
+    text = render(
+        bundle(
+            stacks=lines(2),
+            post=(fx("relu", RELU, stack=0, aten=RELU),),
+            ir_post=(ir(0, "relu"),),
+            kernels=(kernel(spec(0, handle=wrong)),),
+        )
+    )
+    assert "same line to 0 ops, another line to 1, and none to 0." in text
+    assert (
+        "| `add` | `model.py:2` `line 2` | measured (own-stack) | `model.py:9` |\n"
+    ) in text
 
 
 def test_operations_outside_the_device_kernels_have_their_lines_too():

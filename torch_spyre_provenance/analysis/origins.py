@@ -36,6 +36,27 @@ class Rule(StrEnum):
     FOR_SOURCES = "for-sources"
     NONE = "none"
 
+    @property
+    def meaning(self) -> str:
+        """Return what the rule goes by, in a few words."""
+        return _MEANINGS[self]
+
+
+_MEANINGS = {
+    Rule.OWN_STACK: "its node's own stack trace",
+    Rule.FROM_NODE: "the trace of the node that its node's history names",
+    Rule.REPLACED: "the trace of the node that its node was seen to replace",
+    Rule.SPLIT_SIBLING: "the other half of a call that was split in two",
+    Rule.OPERAND_VIEW: "a view that its own call made of an operand",
+    Rule.DATA_FLOW: "the only call between those of its neighbours",
+    Rule.ELIMINATION: "the only call that still lacks its product",
+    Rule.REGION: "all calls that a rewrite joined",
+    Rule.MADE_ALONG: "what was replaced as its node was made",
+    Rule.FOR_READERS: "the compiler inserted it: all ops that read it",
+    Rule.FOR_SOURCES: "the compiler inserted it: the ops that it reads",
+    Rule.NONE: "no rule finds a line",
+}
+
 
 @frozen(kw_only=True)
 class Origin:

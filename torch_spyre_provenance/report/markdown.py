@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..analysis.agreement import compare_handles
 from ..analysis.attribution import Attributor
 from ..analysis.coverage import measure_coverage
 from ..analysis.lineage import build_lineage
@@ -98,6 +99,9 @@ def _observations(page: Page) -> Iterator[str]:
     )
 
 
+_MOST_LISTED = 50
+
+
 def _attribution(page: Page) -> Iterator[str]:
     found = page.facts.attributions
     counts = measure_coverage(found)
@@ -114,22 +118,48 @@ def _attribution(page: Page) -> Iterator[str]:
     )
     yield ""
     yield from table(
-        ("Rule", "ops"), ([code(rule), str(number)] for rule, number in counts.rules)
+        ("Rule", "goes by", "ops"),
+        ([code(rule), rule.meaning, str(number)] for rule, number in counts.rules),
     )
     missing = [op for op in found if op.evidence is Evidence.MISSING]
-    for op in missing[:_MOST_MISSING]:
+    for op in missing[:_MOST_LISTED]:
         path = ".".join(map(str, op.path))
         yield f"- {code(op.kernel)} {code(path)} {code(op.op)}: {code(op.reason, 400)}"
-    if len(missing) > _MOST_MISSING:
-        yield f"- and {len(missing) - _MOST_MISSING} more"
+    if len(missing) > _MOST_LISTED:
+        yield f"- and {len(missing) - _MOST_LISTED} more"
     yield from [""] if missing else []
+    yield from _agreement(page)
     files = {place.frame.file for op in found for place in op.locations}
     if files:
         shorts = ((code(page.paths.of(f)), code(f, 1000)) for f in sorted(files))
         yield from table(("File", "path"), (list(pair) for pair in shorts))
 
 
-_MOST_MISSING = 50
+def _agreement(page: Page) -> Iterator[str]:
+    """Yield how the front end's own handles compare with the attribution."""
+    ops = (op for _, op in page.bundle.ops)
+    found = compare_handles(zip(ops, page.facts.attributions, strict=True))
+    yield (
+        f"The front end's own `debug_handle` gives the same line to {found.agree} ops, "
+        f"another line to {len(found.differ)}, and none to "
+        f"{found.only_ours + found.neither}."
+    )
+    yield ""
+    if not found.differ:
+        return
+    rows = (
+        [
+            code(each.ours.kernel),
+            code(".".join(map(str, each.ours.path))),
+            code(each.ours.op),
+            page.places(each.ours.locations),
+            stages.evidence(each.ours),
+            code(page.paths.where(each.theirs.file, each.theirs.start_line)),
+        ]
+        for each in found.differ[:_MOST_LISTED]
+    )
+    header = ("Kernel", "Spec", "Spyre op", "source line", "evidence", "`debug_handle`")
+    yield from table(header, rows)
 
 
 def _lineage(page: Page) -> Iterator[str]:

@@ -143,12 +143,13 @@ def _is_optional(cls: object) -> bool:
 
 
 def _structure_strings(value: Any, _: object) -> tuple[str, ...]:
-    return tuple(
-        [
-            item if type(item) is str and len(item) <= MAX_STRING else exact_str(item)
-            for item in _checked_list(value)
-        ]
-    )
+    if type(value) is list and len(value) <= MAX_ITEMS:
+        for item in value:
+            if type(item) is not str or len(item) > MAX_STRING:
+                break
+        else:
+            return tuple(value)
+    return tuple([exact_str(item) for item in _checked_list(value)])
 
 
 def _is_pair(cls: object) -> bool:
@@ -176,6 +177,8 @@ def _sequence_hook(converter: Converter, cls: Any, *, list_defects: bool) -> Hoo
             # Looked up at the first use: a handle holds handles.
             found.append(converter.get_structure_hook(wanted))
         entries, hook = _checked_list(value), found[0]
+        if not entries:
+            return ()
         if list_defects:
             return tuple(hook(entries, wanted))
         return tuple([hook(entry, item) for entry in entries])

@@ -101,6 +101,7 @@ def _prepare(node: Node) -> None:
         return
     if not native.is_native(node):
         node.meta["should_fallback"] = True
+        node.target = native.HOST_NAMESAKES.get(node.target, node.target)
         return
     node.meta["inductor_realize_to_strides"] = True
     retarget = native.RETARGETS.get(node.target)

@@ -127,6 +127,8 @@ def _operation(
     body: Body, buffer: ir.ComputedBuffer
 ) -> tuple[str | None, dict[str, Any]]:
     """Return the device op of a body and its parameters; no op where it lacks one."""
+    if body.unknown is not None:
+        return None, {"handler": body.unknown}
     if body.reduction is not None:
         return body.reduction, body.op_info
     (value,) = body.values

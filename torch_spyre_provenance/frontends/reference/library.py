@@ -126,6 +126,13 @@ _OPERATORS = (
 )
 
 
+SCATTERS = ("select_scatter", "slice_scatter", "diagonal_scatter", "as_strided_scatter")
+"""Names of the ATen operators that have a namesake here.
+
+Inductor rewrites ATen's own after the last pass that a device has a say in.
+"""
+
+
 def define() -> None:
     """Define the operators; the second call does nothing."""
     if hasattr(torch.ops.spyre, _OPERATORS[-1].name):
@@ -135,6 +142,11 @@ def define() -> None:
         _library.impl(operator.name, operator.kernel, "CompositeExplicitAutograd")
         if operator.gradient is not None:
             _register_gradient(operator.name, operator.gradient)
+    for name in SCATTERS:
+        original = getattr(aten, name).default
+        schema = str(original._schema).partition("::")[2]
+        _library.define(schema)
+        _library.impl(name, original, "CompositeExplicitAutograd")
 
 
 def _register_gradient(name: str, gradient: Callable[..., Tensor]) -> None:

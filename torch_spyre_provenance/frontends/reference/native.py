@@ -130,6 +130,12 @@ RETARGETS: dict[Any, Callable[[Node], Retargeted]] = {
 }
 """Operators that get a lowering of the front end's own."""
 
+HOST_NAMESAKES: dict[Any, Any] = {
+    getattr(aten, name).default: getattr(spyre, name).default
+    for name in library.SCATTERS
+}
+"""Operators that are pointed at a namesake, to be left alone until they are lowered."""
+
 _POWERS = (2, 3, 4)
 """Exponents that are a few products."""
 

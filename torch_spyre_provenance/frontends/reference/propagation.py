@@ -156,14 +156,16 @@ def _copy(name: str) -> ir.ComputedBuffer:
 
 
 def _choose(body: Body, layout: ir.Layout) -> Choice:
-    symbol = _stick_symbol(body)
     if isinstance(layout, ir.MutationLayoutSHOULDREMOVE):
         fixed = layout_of(body.buffer)
         symbol = _only_symbol(stick_coordinate(fixed, body.output, body.extents))
         return Choice(dim_order=fixed.dim_order, needs=tuple(_needs(body, symbol)))
+    symbol = _stick_symbol(body)
     own = tiled(layout.as_fixed())
     stride = static_sizes(own.stride)
     order = own.dim_order
+    if body.unknown is not None:
+        return Choice(dim_order=order)
     if body.reduction == op_table.EXX2:
         order = (*range(len(stride)), SPARSE)
     elif symbol is not None:

@@ -69,6 +69,8 @@ def split_multi_ops(graph: GraphLowering) -> None:
 
 def _split(graph: GraphLowering, buffer: ir.ComputedBuffer) -> None:
     body = trace(buffer)
+    if body.unknown is not None:
+        return  # the kernel says what the device lacks
     splitter = _Splitter(graph, buffer, body)
     values = tuple(splitter.operand_or_root(value) for value in body.values)
     if values == body.values:

@@ -80,6 +80,7 @@ class Body:
         values: What is stored; two values for a matrix product.
         reduction: The device op that reduces, or None.
         op_info: The parameters of that op.
+        unknown: Name of a part of the body that the device has no op for, or None.
     """
 
     buffer: str
@@ -89,6 +90,7 @@ class Body:
     values: tuple[Value, ...]
     reduction: str | None = None
     op_info: dict[str, Any] = field(factory=dict, eq=False)
+    unknown: str | None = None
 
     @property
     def extents(self) -> dict[sympy.Symbol, int]:
@@ -138,6 +140,7 @@ def trace(buffer: ir.ComputedBuffer) -> Body:
         values=values,
         reduction=reduction,
         op_info=dict(getattr(data, "op_info", {})),
+        unknown=handler.unknown,
     )
 
 
@@ -182,7 +185,19 @@ def _is_value(item: Any) -> bool:
 
 
 class _Recorder(DefaultHandler):
-    """Turns the operations of a loop body into values."""
+    """Turns the operations of a loop body into values.
+
+    Attributes:
+        unknown: Name of the first operation that the device lacks.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.unknown: str | None = None
+
+    def indirect_indexing(self, *args: Any, **kwargs: Any) -> sympy.Symbol:
+        self.unknown = self.unknown or "indirect_indexing"
+        return sympy.Symbol("indirect", integer=True, nonnegative=True)
 
     def load(self, name: str, index: sympy.Expr) -> Load:
         dtype = V.graph.get_dtype(name)
@@ -213,6 +228,8 @@ class _Recorder(DefaultHandler):
     def _default(
         self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Apply:
+        if name not in op_table.POINTWISE:
+            self.unknown = self.unknown or name
         values = tuple(arg for arg in args if _is_value(arg))
         return Apply(op=name, args=values, dtype=_result_dtype(name, values))
 

@@ -30,6 +30,8 @@ def work_distribution(graph: GraphLowering) -> None:
 
 def divide(body: Body, cores: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the number of cores along each output loop and along each reduced one."""
+    if body.unknown is not None:
+        return _pick({}, body.loops), _pick({}, body.reduced)
     units = _units(body)
     shares: dict[sympy.Symbol, int] = {}
     left = cores

@@ -1,0 +1,156 @@
+"""The codemods on a real torch-spyre, named by ``TORCH_SPYRE_CHECKOUT``.
+
+The checkout itself stays as it is: each test patches a copy.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from patches import buffer_name, compose_passes, kernel_class, observe_passes
+from patches.checkout import Checkout
+
+CHECKOUT = os.environ.get("TORCH_SPYRE_CHECKOUT", "")
+CODEMODS = [
+    each.CODEMOD for each in (buffer_name, compose_passes, kernel_class, observe_passes)
+]
+PACKAGE = "torch_spyre"
+
+pytestmark = [
+    pytest.mark.torch_spyre,
+    pytest.mark.skipif(
+        not CHECKOUT, reason="TORCH_SPYRE_CHECKOUT names no torch-spyre checkout"
+    ),
+]
+
+COMPILE = """
+import sys
+from pathlib import Path
+import torch
+from torch_spyre_provenance.errors import FrontEndError
+from torch_spyre_provenance.simple_mlp import SimpleMLP
+
+def compile_once():
+    model = SimpleMLP().half().to("spyre")
+    x = torch.randn(2, 128, dtype=torch.float16).to("spyre")
+    try:
+        with torch.no_grad():
+            torch.compile(model)(x)
+    except FrontEndError as error:
+        assert "did not run" in str(error), error
+"""
+
+PLAIN = f"""
+{COMPILE}
+from torch_spyre_provenance.frontends import cardless
+cardless.load(Path(sys.argv[1]))
+compile_once()
+"""
+
+RECORDED = f"""
+{COMPILE}
+import json
+import torch_spyre_provenance
+with torch_spyre_provenance.record(
+    torch_spyre=sys.argv[1], out=sys.argv[2], strict=True
+) as recording:
+    compile_once()
+(done,) = recording.bundles
+fired = {{point.point: point.fired for point in done.bundle.all_observations}}
+print(json.dumps(fired))
+"""
+
+
+@pytest.fixture
+def copy(tmp_path):
+    """A copy of the checkout's package."""
+    return Checkout(copied(tmp_path / "patched").parent)
+
+
+def copied(root):
+    """Copy the package, and return where it is."""
+    ignored = shutil.ignore_patterns("__pycache__")
+    return shutil.copytree(Path(CHECKOUT, PACKAGE), root / PACKAGE, ignore=ignored)
+
+
+def python(program, *arguments, cache):
+    """Return what a program prints in a process of its own."""
+    environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(cache)}
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", program, *map(str, arguments)],
+        capture_output=True,
+        check=False,
+        env=environment,
+        text=True,
+    )
+    assert 0 == done.returncode, done.stderr[-2000:]
+    return done.stdout
+
+
+def generated(directory):
+    """Return what a compile left behind: code, bundles and SuperDSC files."""
+    return sorted(
+        (path.name, path.read_bytes())
+        for suffix in ("json", "mlir", "py")
+        for path in Path(directory).rglob(f"*.{suffix}")
+        if path.is_file()
+    )
+
+
+@pytest.mark.parametrize("codemod", CODEMODS, ids=[each.name for each in CODEMODS])
+def test_each_applies_once(codemod, copy):
+    """There is something to change, what it becomes is Python, and that is all."""
+    changes = codemod.changes(copy)
+
+    assert len(codemod.edits) + len(codemod.additions) >= len(changes) > 0
+    for change in changes:
+        compile(change.after, change.path, "exec")
+    copy.write(changes)
+    assert () == codemod.changes(copy)
+
+
+def test_no_kernel_is_built_past_the_attribute(copy):
+    """Nothing in torch-spyre calls SpyreKernel any more."""
+    copy.write(kernel_class.CODEMOD.changes(copy))
+
+    assert [] == [
+        str(path)
+        for path in (copy.root / PACKAGE).rglob("*.py")
+        if "SpyreKernel()" in path.read_text(encoding="utf-8")
+    ]
+
+
+@pytest.mark.slow
+def test_with_nobody_registered_a_compile_is_the_same(copy, tmp_path):
+    """All patches together change no byte of what a compile generates."""
+    unpatched = copied(tmp_path / "unpatched").parent
+    for codemod in CODEMODS:
+        copy.write(codemod.changes(copy))
+
+    python(PLAIN, unpatched, cache=tmp_path / "before")
+    python(PLAIN, copy.root, cache=tmp_path / "after")
+
+    expected = generated(tmp_path / "before")
+    assert any(name.startswith("sdsc_") for name, _ in expected)
+    assert expected == generated(tmp_path / "after")
+
+
+@pytest.mark.slow
+def test_a_plain_compile_is_recorded_whole(copy, tmp_path):
+    """With the patches nothing is unobservable: Dynamo's graph and each pass."""
+    for codemod in CODEMODS:
+        copy.write(codemod.changes(copy))
+
+    arguments = copy.root, tmp_path / "out"
+    fired = json.loads(python(RECORDED, *arguments, cache=tmp_path / "cache"))
+
+    assert 1 == fired["pre_grad_graph"]
+    assert fired["pass_observer"] > 20
+    assert [] == [point for point, times in fired.items() if not times]
