@@ -64,10 +64,14 @@ def wheel_metadata(contents: dict[str, bytes]) -> Message:
 
 
 def pins() -> dict[str, str]:
-    """Return the versions in the constraints file, by canonical name."""
+    """Return the versions that are pinned for this Python, by canonical name."""
     rows = (ROOT / "constraints.txt").read_text().splitlines()
     wanted = (Requirement(row) for row in rows if row and not row.startswith("#"))
-    return {canonicalize_name(each.name): str(each.specifier) for each in wanted}
+    return {
+        canonicalize_name(each.name): str(each.specifier)
+        for each in wanted
+        if each.marker is None or each.marker.evaluate()
+    }
 
 
 def needed(requirements: list[str]) -> set[str]:
