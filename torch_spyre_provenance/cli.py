@@ -152,6 +152,72 @@ def show(bundle: Path) -> ExitCode:
     return ExitCode.OK
 
 
+class Share(click.ParamType[float]):
+    """A share of a whole, as ``25%`` or ``0.25``."""
+
+    name = "share"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Return the share as a number from 0 to 1."""
+        text = str(value)
+        try:
+            share = float(text[:-1]) / 100 if text.endswith("%") else float(text)
+        except ValueError:
+            self.fail(f"{text!r} is no share such as 25% or 0.25", param, ctx)
+        if not 0 <= share <= 1:
+            self.fail(f"{text!r} is not from 0% to 100%", param, ctx)
+        return share
+
+
+@cli.command()
+@click.argument("bundles", metavar="BUNDLE...", type=_BUNDLE, nargs=-1, required=True)
+@click.option(
+    "--min-attributed",
+    metavar="SHARE",
+    type=Share(),
+    help="Least share of device ops that have a line, as 100%.",
+)
+@click.option(
+    "--max-inferred",
+    metavar="SHARE",
+    type=Share(),
+    help="Greatest share of device ops whose line is inferred, as 25%.",
+)
+@click.option("--no-loss", is_flag=True, help="No pass may lose provenance.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@_reporting_errors
+def check(
+    bundles: tuple[Path, ...],
+    min_attributed: float | None,
+    max_inferred: float | None,
+    *,
+    no_loss: bool,
+    as_json: bool,
+) -> ExitCode:
+    """Hold bundles against limits; the exit code is 3 where one breaks a limit.
+
+    A BUNDLE is a bundle's directory or its bundle.json. One whose recording or whose
+    compile failed breaks a limit in any case.
+    """
+    from .analysis.gate import Limits, judge
+    from .store import read_bundle
+    from .summary import verdict_facts, verdict_text
+
+    limits = Limits(
+        min_attributed=min_attributed, max_inferred=max_inferred, no_loss=no_loss
+    )
+    verdicts = [(path, judge(read_bundle(path), limits)) for path in bundles]
+    if as_json:
+        facts = {str(path): verdict_facts(verdict) for path, verdict in verdicts}
+        click.echo(json.dumps(facts, indent=2))
+    else:
+        click.echo("\n".join(verdict_text(path, each) for path, each in verdicts))
+    is_good = all(verdict.is_good for _, verdict in verdicts)
+    return ExitCode.OK if is_good else ExitCode.VERDICT
+
+
 @cli.command()
 @_TORCH_SPYRE
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")

@@ -5,8 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TypedDict
 
+from attrs import asdict
+
 from .analysis.attribution import Attribution, attribute
 from .analysis.frames import source_text
+from .analysis.gate import Verdict
 from .model import Bundle, Observation, Stage
 from .report.escape import ShortPaths, visible
 
@@ -77,6 +80,38 @@ def summary_text(bundle: Bundle, path: Path) -> str:
     )
     texts = ("\n".join(visible(line, _LONGEST) for line in part) for part in parts)
     return "\n\n".join(text for text in texts if text)
+
+
+def verdict_text(path: Path, verdict: Verdict) -> str:
+    """Return a verdict as lines of text, the offending ops below each limit.
+
+    Args:
+        path: The bundle that was judged.
+        verdict: What came of it.
+    """
+    found = verdict.coverage
+    counts = (
+        f"{found.attributed} of {found.total} ops have a line, "
+        f"{found.inferred} of them inferred"
+    )
+    lines = [f"{path}: {'good' if verdict.is_good else 'NOT GOOD'}: {counts}"]
+    for offence in verdict.offences:
+        lines.append(f"  {offence.limit}: {offence.text}")
+        lines += [f"    {item}" for item in offence.items]
+    return "\n".join(visible(line, _LONGEST) for line in lines)
+
+
+def verdict_facts(verdict: Verdict) -> dict[str, object]:
+    """Return a verdict as plain values for JSON."""
+    found = verdict.coverage
+    return {
+        "good": verdict.is_good,
+        "ops": found.total,
+        "measured": found.measured,
+        "inferred": found.inferred,
+        "missing": found.missing,
+        "offences": [asdict(offence) for offence in verdict.offences],
+    }
 
 
 def _title(bundle: Bundle) -> str:

@@ -154,6 +154,49 @@ def test_a_fusion_of_lines_keeps_them_all():
     assert (found.stacks, found.calls) == ((0, 1), ("x", "y"))
 
 
+@pytest.mark.parametrize(
+    ("reader", "expected"),
+    [("add", Rule.REPLACED), ("relu", Rule.NONE)],
+)
+def test_what_only_its_own_rewrite_reads_stands_for_the_same(reader, expected):
+    """The product inside a split addmm; not a node that another call reads."""
+    found = origin_of(
+        "mm",
+        stacks=lines(1, 2),
+        pre=None,
+        post=(
+            fx("mm", "aten.mm.default", "a", "w", aten="aten.addmm.default"),
+            fx("add", "aten.sub.Tensor", *("mm",) * (reader == "add"), "b", stack=0),
+            fx("relu", RELU, *("mm",) * (reader == "relu"), stack=1, aten=RELU),
+        ),
+        replacements=tuple(
+            Replacement(new=new, old="addmm", direct=new == "add", stack=stack)
+            for new in ("mm", "add")
+            for stack in (0, 1)[: 1 + (reader == "relu")]
+        ),
+    )
+    assert found.rule is expected
+
+
+def test_a_rewrite_of_two_places_says_nothing_of_its_inner_nodes():
+    """Of two products made at once it is open which stands for which line."""
+    found = origin_of(
+        "mm",
+        stacks=lines(1, 2),
+        pre=None,
+        post=(
+            fx("mm", "aten.mm.default", "a", "w", aten="aten.addmm.default"),
+            fx("add", "aten.sub.Tensor", "mm", "b", stack=0),
+        ),
+        replacements=tuple(
+            Replacement(new=new, old=f"addmm_{n}", direct=False, stack=n)
+            for new in ("mm", "add")
+            for n in (0, 1)
+        ),
+    )
+    assert found.stacks == ()
+
+
 def test_a_node_of_the_compilers_own_stands_for_nothing_it_replaced():
     """A copy put in front of a value has no `original_aten`, and no line of its own."""
     found = origin_of(

@@ -34,7 +34,7 @@ COMPILE = """
 import sys
 from pathlib import Path
 import torch
-from torch_spyre_provenance.errors import FrontEndError
+from torch_spyre_provenance.errors import ProvenanceError
 from torch_spyre_provenance.simple_mlp import SimpleMLP
 
 def compile_once():
@@ -43,7 +43,7 @@ def compile_once():
     try:
         with torch.no_grad():
             torch.compile(model)(x)
-    except FrontEndError as error:
+    except ProvenanceError as error:
         assert "did not run" in str(error), error
 """
 

@@ -44,10 +44,10 @@ def test_the_record_of_the_recorded_model():
         for op in found["ops"]
     ]
     assert rows == [
-        ("batchmatmul", 17, "inferred", "fc1"),
+        ("batchmatmul", 17, "measured", "fc1"),
         ("add", 17, "measured", "fc1"),
         ("relufwd", 18, "measured", ""),
-        ("batchmatmul", 19, "inferred", "fc2"),
+        ("batchmatmul", 19, "measured", "fc2"),
         ("add", 19, "measured", "fc2"),
     ]
     assert [op["sdsc_file"] for op in found["ops"]] == [
@@ -55,7 +55,7 @@ def test_the_record_of_the_recorded_model():
     ]
     first = found["ops"][0]
     assert first["handle_id"].isdecimal()
-    assert first["rule"] == "split-sibling"
+    assert first["rule"] == "replaced"
     assert first["locations"][0]["text"] == "x = self.fc1(x)"
     assert first["locations"][0]["stack"][-1]["file"] == "/models/models.py"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from attrs import evolve
 from bundle_factory import bundle, fx, ir, line, lines, recorded
 from hypothesis import HealthCheck, given, settings
 from strategies import bundles
@@ -42,7 +43,7 @@ def test_the_chart_of_the_seeds_example():
         '    lpre_op0["op0"]',
         '    ops_op0["op0 · batchmatmul"]',
         "  src_models_py_17 --> pg_x",
-        "  pg_x -.-> post_mm_default_1",
+        "  pg_x --> post_mm_default_1",
         "  pg_x --> post_add_tensor_1",
         "  post_permute --> lpre_op0",
         "  lpre_op0 --> lpost_op0",
@@ -50,6 +51,14 @@ def test_the_chart_of_the_seeds_example():
         "  ops_op0 --> sd_sdsc_fused_addmm_linear_relu_0",
     ):
         assert expected in rows
+
+
+def test_an_inferred_edge_is_dotted():
+    """Without what the hooks saw, the product's call is a conclusion."""
+    value = evolve(recorded("simple_mlp_torch2.13"), replacements=())
+    rows = chart(value)
+    assert "  pg_x -.-> post_mm_default_1" in rows
+    assert "  pg_x --> post_add_tensor_1" in rows
 
 
 @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))

@@ -83,6 +83,12 @@ class BundleIndex:
         return _collect((each.new, each) for each in self.bundle.replacements)
 
     @cached_property
+    def rewrites(self) -> Mapping[str, frozenset[str]]:
+        """Return the nodes of the rewrite that replaced each old node."""
+        pairs = ((each.old, each.new) for each in self.bundle.replacements)
+        return {old: frozenset(news) for old, news in _collect(pairs).items()}
+
+    @cached_property
     def created_by(self) -> Mapping[str, str]:
         """Return the pass that made an operation, by the operation's name."""
         steps = self.bundle.passes or ()

@@ -113,14 +113,27 @@ def own_origin(node: FxNode, index: BundleIndex) -> Origin:
 def _replaced(node: FxNode, index: BundleIndex) -> Origin:
     """Apply *replaced*: the node was seen to take over the uses of others.
 
-    It stands for all of them, and those had traces. A node without `original_aten` was
-    made for the compiler's own ends and stands for no call.
+    It stands for all of them, and those had traces. A node that the same rewrite made,
+    and that nothing outside of that rewrite reads, stands for them as well, provided
+    that they are of one place. A node without `original_aten` was made for the
+    compiler's own ends and stands for no call.
     """
     lost = Origin(modules=node.modules, reason="its stack trace was lost")
     if node.original_aten is None:
         return lost
-    olds = [old for old in index.replaced.get(node.name, ()) if old.direct]
-    return replacing(node, olds, index, Rule.REPLACED) or lost
+    olds = index.replaced.get(node.name, ())
+    direct = [old for old in olds if old.direct]
+    if direct:
+        return replacing(node, direct, index, Rule.REPLACED) or lost
+    inside = [old for old in olds if _is_inside(node, old.old, index)]
+    origin = replacing(node, inside, index, Rule.REPLACED)
+    return origin if origin is not None and len(origin.stacks) == 1 else lost
+
+
+def _is_inside(node: FxNode, old: str, index: BundleIndex) -> bool:
+    """Return whether only the rewrite that replaced an old node reads a node."""
+    users = index.post_users.get(node.name, ())
+    return bool(users) and index.rewrites[old].issuperset(users)
 
 
 def replacing(

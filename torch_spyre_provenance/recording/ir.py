@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 from attrs import define, field
-from torch._inductor.ir import ExternKernel
+from torch._inductor.ir import ExternKernel, InputsKernel, MultiOutput
 
 from ..model import IR_FIELDS, Field, FxNode, IrGraph, IrOp, Presence
 from .fx import FieldTable, FxReader
@@ -71,8 +71,7 @@ class IrReader:
         known = self._reads.get(id(body)) if body is not None else None
         if known is not None:
             return known[1]
-        reads = operation.get_read_writes().reads
-        names = tuple(sorted({dep.name for dep in reads}))
+        names = tuple(sorted({dep.name for dep in _reads(operation)}))
         if body is not None:
             self._reads[id(body)] = (body, names)
         return names
@@ -90,6 +89,14 @@ def buffer_name(operation: Any) -> str | None:
     """Return the name of the buffer that an operation writes, or None."""
     name = getattr(operation, "name", None)
     return name if isinstance(name, str) else None
+
+
+def _reads(operation: Any) -> Iterable[Any]:
+    if isinstance(operation, MultiOutput):
+        # Its own way (torch ≥ 2.13) also normalizes what it writes, and leaves a loop
+        # merged in a memo of the graph: torch-spyre has yet to turn that off.
+        return InputsKernel.get_read_writes(operation).reads
+    return operation.get_read_writes().reads
 
 
 def _mutated_names(operation: Any) -> set[str]:

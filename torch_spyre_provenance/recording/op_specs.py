@@ -81,7 +81,7 @@ class OpSpecReader:
                 )
             ),
             loops=loops,
-            buffer=handle.ir_chain[-1] if handle and handle.ir_chain else buffer,
+            buffer=_own_buffer(spec, handle) or buffer,
             handle=handle,
             fields=tuple(
                 self.fields.of_value(name, getattr(spec, name))
@@ -89,6 +89,14 @@ class OpSpecReader:
                 if hasattr(spec, name)
             ),
         )
+
+
+def _own_buffer(spec: Any, handle: DebugHandle | None) -> str | None:
+    """Return the buffer that a spec says it computes, itself or by its handle."""
+    name = getattr(spec, "buffer_name", None)
+    if isinstance(name, str):
+        return name
+    return handle.ir_chain[-1] if handle and handle.ir_chain else None
 
 
 def declared_fields(specs: Sequence[Any]) -> tuple[str, ...]:

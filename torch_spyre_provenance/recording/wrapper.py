@@ -42,10 +42,13 @@ def provenance_wrapper(base: type[Any]) -> type[Any]:
                 return super().create(*args)
             session = current_session()
             builder = None if session is None else session.pending()
+            # torch-spyre's `create` names its own class, so it is not called. It sets up
+            # the graph as it is made; a front end whose `create` we call may run its
+            # passes there.
+            wrapper = None if builds_own_class else cls()
             if builder is not None:
                 record_graph(builder)
-            # torch-spyre's `create` names its own class, so it is not called.
-            wrapper = super().create(*args) if builds_own_class else cls()
+            wrapper = super().create(*args) if wrapper is None else wrapper
             wrapper.provenance = builder
             return wrapper
 

@@ -14,11 +14,13 @@ from torch_spyre_provenance.frontends.contract import DEVICE
 from torch_spyre_provenance.frontends.reference.fx_passes import Chain
 from torch_spyre_provenance.frontends.reference.op_spec import OpSpec, Spec, walk
 
+
 @frozen
 class Compiled:
     """What the compiles of one test made."""
 
     kernels: list[tuple[str, list[Spec]]] = field(factory=list)
+    sources: list[str] = field(factory=list)
     buffers: dict[str, object] = field(factory=dict)
 
     @property
@@ -42,6 +44,7 @@ def compiled():
         def define_kernel(self, src_code, node_schedule, kernel):
             name = super().define_kernel(src_code, node_schedule, kernel)
             kept.kernels.append((name, kernel.op_specs))
+            kept.sources.append(src_code)
             kept.buffers.update((n.node.get_name(), n.node) for n in node_schedule)
             return name
 

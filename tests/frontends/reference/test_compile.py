@@ -7,7 +7,6 @@ import json
 import subprocess
 import sys
 import textwrap
-from pathlib import Path
 
 import pytest
 import torch
@@ -90,6 +89,7 @@ def run(program):
     return done.stdout.split()
 
 
+@pytest.mark.slow
 def test_a_cached_module_makes_its_kernels_again(inductor_cache):
     """The second process hits the cache, computes the same, and has its own files."""
     first, misses = run(CACHED)
@@ -106,19 +106,16 @@ def test_a_cached_module_makes_its_kernels_again(inductor_cache):
     assert {"bundle.mlir", *(f"sdsc_{n}.json" for n in range(5))} == set(one)
 
 
-def test_generated_code_is_deterministic(inductor_cache, tmp_path):
-    """Two fresh compiles of one model write the same module."""
-    texts = set()
-    for number in range(2):
-        cache = tmp_path / str(number)
-        program = f"import os; os.environ['TORCHINDUCTOR_CACHE_DIR'] = {str(cache)!r}\n"
-        run(program + textwrap.dedent(CACHED))
-        texts |= {
-            path.read_text(encoding="utf-8")
-            for path in cache.rglob("*.py")
-            if "async_compile.sdsc(" in path.read_text(encoding="utf-8")
-        }
-    assert 1 == len(texts)
+def test_generated_code_is_deterministic(compiled):
+    """Two compiles of one model describe the kernel in the same words."""
+    x = torch.ones(2, 128, dtype=torch.float16).to(DEVICE)
+    model = SimpleMLP().half().to(DEVICE)
+    for _ in range(2):
+        torch._dynamo.reset()
+        with torch.no_grad():
+            torch.compile(model)(x)
+    one, other = compiled.sources
+    assert one == other
 
 
 def test_an_unimplemented_op_has_no_directory(inductor_cache):
@@ -134,12 +131,13 @@ def test_the_files_carry_the_handles(compiled, inductor_cache):
     """The JSON of an op has the handle of its spec."""
     directory = inductor_cache / "inductor-spyre"
     with torch.no_grad():
-        torch.compile(torch.relu)(torch.ones(4, 64, dtype=torch.float16).to(DEVICE))
+        x = torch.ones(4, 64, dtype=torch.float16).to(DEVICE)
+        torch.compile(lambda a: a.relu())(x)
     (kernel,) = directory.iterdir()
     document = json.loads((kernel / "sdsc_0.json").read_text(encoding="utf-8"))
     handle = document["0_relufwd"]["debug_handle_"]
     assert str(compiled.specs[0].debug_handle.id) == handle["id"]
-    assert handle["source"]["file"] == str(Path(torch.nn.__file__).parent) or True
+    assert __file__ == handle["source"]["file"]
 
 
 def test_a_run_is_a_profiler_range(compiled):
@@ -171,8 +169,8 @@ def test_training_equals_eager(compiled):
     other = copy.deepcopy(model).to(DEVICE)
     x = torch.randn(8, 64)
     expected = train(model, x)
-    other.compile()
-    actual = train(other, x.to(DEVICE))
+    actual = train(torch.compile(other), x.to(DEVICE))
+    assert ["batchmatmul", "add"] == compiled.ops[0]
     torch.testing.assert_close(actual, expected, rtol=1e-4, atol=1e-5)
 
 
@@ -269,9 +267,9 @@ def test_inference_mode(compiled):
 
 def test_a_host_graph_is_none_of_ours(compiled):
     """A graph without a tensor of the device is compiled as ever."""
-    model = torch.compile(lambda x: torch.relu(x), backend="aot_eager")
+    model = torch.compile(lambda x: x.relu() * 2, backend="aot_eager")
     x = torch.randn(4, 64)
-    torch.testing.assert_close(model(x), torch.relu(x))
+    torch.testing.assert_close(model(x), torch.relu(x) * 2)
     assert [] == compiled.kernels
 
 

@@ -63,7 +63,7 @@ def test_source_less_origin_node():
 
 
 def test_the_only_source_among_the_origins_serves_the_origin_node():
-    """A matrix product without a trace has its weight's line; each origin keeps its own."""
+    """A product without a trace has its weight's line; each origin keeps its own."""
     product, weight = node("mm", aten="aten.addmm.default"), node("permute", 12, "t")
     handle = build_debug_handle(buffer(weight, product, origin_node=product))
     assert (at(12), "aten.addmm.default") == (handle.source, handle.aten_op)

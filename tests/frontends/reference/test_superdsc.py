@@ -213,7 +213,7 @@ def test_an_op_without_loops():
     ],
 )
 def test_constants_are_bits(value, data_format, bits):
-    """A number is written as the device holds it; the largest stands for larger ones."""
+    """A number is written as the device holds it; the largest stands for more."""
     assert bits == encode_constant(value, data_format)
 
 

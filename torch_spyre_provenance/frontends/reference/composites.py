@@ -28,7 +28,8 @@ def register() -> None:
     """Register the kernels; the second call does nothing."""
     for name, kernel in _KERNELS.items():
         if name not in _registered:
-            _library.impl(name, kernel, _KEY)
+            # Where Dynamo compiles no frame of the caller, it would try this one.
+            _library.impl(name, torch.compiler.disable(kernel), _KEY)
             _registered.add(name)
 
 

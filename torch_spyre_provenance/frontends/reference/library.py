@@ -139,7 +139,9 @@ def define() -> None:
         return
     for operator in _OPERATORS:
         _library.define(operator.schema)
-        _library.impl(operator.name, operator.kernel, "CompositeExplicitAutograd")
+        # Where Dynamo compiles no frame of the caller, it would try this one.
+        kernel = torch.compiler.disable(operator.kernel)
+        _library.impl(operator.name, kernel, "CompositeExplicitAutograd")
         if operator.gradient is not None:
             _register_gradient(operator.name, operator.gradient)
     for name in SCATTERS:
