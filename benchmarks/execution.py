@@ -73,16 +73,19 @@ def run(program: Program, setup: Setup) -> Run:
         except (RuntimeError, ProvenanceError) as failure:
             error = f"{type(failure).__name__}: {failure}".partition("\n")[0]
         bundles = tuple(each.bundle for each in recording.bundles)
-    if is_complete(program, bundles):
+    if setup.checkout is not None and are_whole(bundles):
         # Without a card the kernels are made and cannot be run.
-        error = error if setup.checkout is None else None
+        missing = program.trains and len(bundles) == 1
+        error = "it has no gradients on this front end" if missing else None
     return Run(program=program, directory=directory, bundles=bundles, error=error)
 
 
-def is_complete(program: Program, bundles: tuple[Bundle, ...]) -> bool:
-    """Return whether each of a program's graphs was compiled to its end."""
-    whole = [b for b in bundles if b.kernels is not None and b.compile.error is None]
-    return len(whole) == len(bundles) >= (2 if program.trains else 1)
+def are_whole(bundles: tuple[Bundle, ...]) -> bool:
+    """Return whether something was compiled, and each graph to its end."""
+    return bool(bundles) and all(
+        bundle.kernels is not None and bundle.compile.error is None
+        for bundle in bundles
+    )
 
 
 @contextmanager

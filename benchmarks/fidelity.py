@@ -69,6 +69,7 @@ def _parser() -> argparse.ArgumentParser:
         "--only",
         metavar="KIND:SEED",
         action="append",
+        type=named_program,
         help="compile just this program, as the list of --verbose names it",
     )
     parser.add_argument(
@@ -89,9 +90,23 @@ def _parser() -> argparse.ArgumentParser:
 
 def _programs(options: argparse.Namespace) -> list[Program]:
     if options.only:
-        pairs = [name.split(":") for name in options.only]
-        return [KINDS[kind](int(seed)) for kind, seed in pairs]
+        return list(options.only)
     return [*one_of_each(), *random_programs(options.programs, options.seed)]
+
+
+def named_program(name: str) -> Program:
+    """Return the program that ``KIND:SEED`` names.
+
+    Raises:
+        argparse.ArgumentTypeError: There is no such kind, or the seed is no number.
+    """
+    kind, _, seed = name.partition(":")
+    if kind not in KINDS or not seed.isdecimal():
+        kinds = ", ".join(KINDS)
+        raise argparse.ArgumentTypeError(
+            f"{name!r} is not KIND:SEED with one of the kinds {kinds}"
+        )
+    return KINDS[kind](int(seed))
 
 
 def compile_all(programs: Iterable[Program], setup: Setup) -> Iterator[Result]:

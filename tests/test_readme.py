@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from torch_spyre_provenance import settings
+from torch_spyre_provenance.cli import cli
 
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "README.md").read_text()
@@ -97,6 +98,17 @@ def test_every_command_works_and_the_excerpts_are_real(outputs: dict[str, str]) 
 def test_commands_in_sentences_are_in_a_block() -> None:
     """So they are run as well."""
     assert [] == [command for command in INLINE if command not in COMMANDS]
+
+
+def test_every_subcommand_is_shown() -> None:
+    """A reader of the README has seen all that the command can do."""
+    shown = {
+        command.split()[1]
+        for command in COMMANDS
+        if command.startswith("spyre-provenance ")
+    }
+
+    assert set(cli.commands) == shown
 
 
 def test_every_setting_is_in_the_table() -> None:

@@ -114,6 +114,23 @@ def test_details_let_one_reproduce(capsys):
     assert missing.startswith("missing: chain:0")
 
 
+def test_name_gives_the_program():
+    """A program is named by kind and seed, as the list of problems names it."""
+    program = KINDS["chain"](12)
+
+    assert program == fidelity.named_program(program.name)
+
+
+@pytest.mark.parametrize("name", ["chain", "chain:", "chain:x", "bridge:1", ""])
+def test_bad_name(name, capsys):
+    """A name that means nothing is a usage error, which lists the kinds."""
+    with pytest.raises(SystemExit) as exit_:
+        fidelity.main(["--only", name])
+
+    assert 2 == exit_.value.code
+    assert "one of the kinds single, chain" in capsys.readouterr().err
+
+
 @pytest.fixture(scope="module")
 def setup(tmp_path_factory):
     """Return how programs are compiled: on the reference front end."""

@@ -177,11 +177,13 @@ def target_text(target: object) -> str:
 
 def uses_device(graph: torch.fx.Graph, device: str) -> bool:
     """Return whether any value of a graph lives on a device of this type."""
-    return any(
-        tensor.device.type == device
-        for node in graph.nodes
-        for tensor in _tensors(node.meta.get("example_value", node.meta.get("val")))
-    )
+    return any(kind == device for node in graph.nodes for kind in node_devices(node))
+
+
+def node_devices(node: torch.fx.Node) -> Iterator[str]:
+    """Yield the types of the devices on which a node's values live."""
+    value = node.meta.get("example_value", node.meta.get("val"))
+    return (tensor.device.type for tensor in _tensors(value))
 
 
 def source_digest(graph: torch.fx.Graph) -> str:

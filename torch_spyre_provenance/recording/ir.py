@@ -95,8 +95,11 @@ def _reads(operation: Any) -> Iterable[Any]:
     if isinstance(operation, MultiOutput):
         # Its own way (torch ≥ 2.13) also normalizes what it writes, and leaves a loop
         # merged in a memo of the graph: torch-spyre has yet to turn that off.
-        return InputsKernel.get_read_writes(operation).reads
-    return operation.get_read_writes().reads
+        found: Any = InputsKernel.get_read_writes(operation)
+    else:
+        found = operation.get_read_writes()
+    reads: Iterable[Any] = found.reads
+    return reads
 
 
 def _mutated_names(operation: Any) -> set[str]:

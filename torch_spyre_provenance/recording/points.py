@@ -25,6 +25,7 @@ class Point(StrEnum):
     EMBED = "wrapper_generate"
     LOAD = "module_load"
     PUBLISH = "publish"
+    FAILURE = "compile_failure"
 
     @property
     def stage(self) -> Stage | None:
@@ -58,6 +59,6 @@ COMPILE_POINTS = (
 RUN_POINTS = (Point.SDSC, Point.FILES)
 """Points that run when the generated module is loaded, on a cache hit too."""
 
-OWN_POINTS = (Point.EMBED, Point.LOAD, Point.PUBLISH)
+OWN_POINTS = (Point.EMBED, Point.LOAD, Point.PUBLISH, Point.FAILURE)
 """The recorder's own steps. A bundle cannot hold the count of its own writing, so
 these are kept with the recording and not with a compile."""

@@ -106,7 +106,6 @@ class ModuleLoad:
         module: str | None,
         files: tuple[KernelFiles, ...],
     ) -> Bundle:
-        front_end = self.session.front_end
         bundle = (
             codec.unpack(text, EMPTY_RUN)
             if builder is None
@@ -119,7 +118,7 @@ class ModuleLoad:
             cache=CacheState.HIT if builder is None else CacheState.MISS,
             module=module,
             files=files,
-            versions=() if front_end is None else front_end.versions,
+            versions=self.session.versions(),
         )
         return evolve(bundle, run=run)
 

@@ -7,12 +7,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 from attrs import define, field, frozen
+from torch._dynamo.exc import BackendCompilerFailed
 
-from ..frontends.contract import FrontEnd
+from ..frontends.contract import DEVICE, FrontEnd
 from ..model import Bundle, Observation
 from . import compat, run_facts
 from .builder import CompileBuilder, FrameRecord, Frames
-from .guard import Guard, describe
+from .failure import describe_failure, subjects_of
+from .guard import Guard
 from .points import OWN_POINTS, RUN_POINTS, Point
 
 Publish = Callable[[Bundle, Path], Path]
@@ -155,21 +157,46 @@ class Session:
         """Return the directory for the bundles of this recording."""
         return self.out if self.out is not None else run_facts.default_root()
 
+    def versions(self) -> tuple[tuple[str, str], ...]:
+        """Return what the front end says of its version."""
+        return () if self.front_end is None else self.front_end.versions
+
     def abandon(self, error: BaseException | None) -> None:
         """Publish the records that this thread began and that no module carries.
 
-        A Dynamo graph that broke before there was an Inductor graph has one as well.
+        A Dynamo graph that broke before there was an Inductor graph has one as well,
+        if it was recorded or the failure says that it was one for the device.
 
         Args:
             error: What broke the compile off, or None.
         """
-        frame = getattr(self._local, "frame", None)
-        if error is not None and frame is not None and frame.graph is not None:
-            self.begin().adopt(frame)
+        if error is not None:
+            with self.guard.watch(Point.FAILURE):
+                self._begin_for_failure(error)
         for builder in self._take_open(threading.get_ident()):
-            builder.error = None if error is None else describe(error)
+            with self.guard.watch(Point.FAILURE):
+                builder.error = None if error is None else describe_failure(error)
             points = Guard().observations(RUN_POINTS, {})
-            self.write(builder.build(run_facts.collect(builder, points)))
+            run = run_facts.collect(builder, points, versions=self.versions())
+            self.write(builder.build(run))
+
+    def _begin_for_failure(self, error: BaseException) -> None:
+        frame = getattr(self._local, "frame", None)
+        if frame is not None and frame.graph is not None:
+            self.begin().adopt(frame)
+        elif not self._has_open() and self._is_of_device(error):
+            self.begin()
+
+    def _is_of_device(self, error: BaseException) -> bool:
+        """Return whether a failure is that of a graph with tensors of the device."""
+        if self.front_end is None or not isinstance(error, BackendCompilerFailed):
+            return False
+        return any(DEVICE in subject.devices for subject in subjects_of(error))
+
+    def _has_open(self) -> bool:
+        thread = threading.get_ident()
+        with self._lock:
+            return any(each.thread == thread for each in self._open)
 
     def _take_open(self, thread: int) -> list[CompileBuilder]:
         self._local.pending = self._local.lowering = self._local.frame = None

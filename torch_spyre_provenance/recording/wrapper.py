@@ -42,9 +42,9 @@ def provenance_wrapper(base: type[Any]) -> type[Any]:
                 return super().create(*args)
             session = current_session()
             builder = None if session is None else session.pending()
-            # torch-spyre's `create` names its own class, so it is not called. It sets up
-            # the graph as it is made; a front end whose `create` we call may run its
-            # passes there.
+            # torch-spyre's `create` names its own class, so it is not called; its wrapper
+            # sets up the graph as it is made. Where `create` is called, the front end
+            # may run its passes there.
             wrapper = None if builds_own_class else cls()
             if builder is not None:
                 record_graph(builder)

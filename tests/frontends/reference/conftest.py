@@ -22,6 +22,7 @@ class Compiled:
     kernels: list[tuple[str, list[Spec]]] = field(factory=list)
     sources: list[str] = field(factory=list)
     buffers: dict[str, object] = field(factory=dict)
+    scheduling: list[type] = field(factory=list)
 
     @property
     def ops(self) -> list[list[str]]:
@@ -48,6 +49,7 @@ def compiled():
             kept.buffers.update((n.node.get_name(), n.node) for n in node_schedule)
             return name
 
+    kept.scheduling.append(Keeping)
     register_backend_for_device(
         DEVICE,
         Keeping,

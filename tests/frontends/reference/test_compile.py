@@ -13,11 +13,14 @@ import torch
 from eager_comparison import TOLERANCE
 from torch import nn
 from torch.nn import functional
+from torch._inductor.exc import InductorError
 from torch.profiler import ProfilerActivity, profile
 
 from torch_spyre_provenance.errors import UnsupportedError
 from torch_spyre_provenance.frontends.contract import DEVICE
 from torch_spyre_provenance.frontends.reference.async_compile import SpyreAsyncCompile
+from torch_spyre_provenance.frontends.reference.coordinates import NotOnDeviceError
+from torch_spyre_provenance.frontends.reference.kernel import SpyreKernel
 from torch_spyre_provenance.frontends.reference.op_spec import UnimplementedOp
 from torch_spyre_provenance.simple_mlp import SimpleMLP
 
@@ -146,7 +149,7 @@ def test_a_run_is_a_profiler_range(compiled):
     x = torch.ones(4, 64, dtype=torch.float16).to(DEVICE)
     with torch.no_grad():
         function(x)
-        with profile(activities=[ProfilerActivity.CPU]) as trace:
+        with profile(activities=[ProfilerActivity.CPU], acc_events=True) as trace:
             function(x)
     names = {event.key for event in trace.key_averages()}
     assert "launch_jobplan:sdsc_fused_relu_0" in names
@@ -273,7 +276,30 @@ def test_a_host_graph_is_none_of_ours(compiled):
     assert [] == compiled.kernels
 
 
-def test_unsupported_names_the_line():
+class Unaddressable(SpyreKernel):
+    """A kernel whose operands are nowhere on the device."""
+
+    def create_tensor_arg(self, *args, **kwargs):
+        """Raise as for an index that fits no dimension."""
+        raise NotOnDeviceError("c0")
+
+
+def test_an_unaddressable_operand_is_an_error_with_a_line(compiled):
     """The error says which op, and where in the model."""
-    error = UnsupportedError("no", operation="add", location="/m.py:3")
-    assert ("add", "/m.py:3") == (error.operation, error.location)
+    x = torch.ones(4, 64, dtype=torch.float16).to(DEVICE)
+    compiled.scheduling[0].kernel_class = Unaddressable
+    with torch.no_grad(), pytest.raises(InductorError) as raised:
+        torch.compile(lambda a: a.relu())(x)
+    error = raised.value.__cause__ or raised.value.inner_exception
+    assert isinstance(error, UnsupportedError)
+    assert "relufwd" == error.operation
+    assert __file__ == error.location.rpartition(":")[0]
+
+
+def test_overlapping_inputs_run_on_the_host(compiled):
+    """A window over windows has no layout of its own."""
+    x = torch.randn(64)
+    with torch.no_grad():
+        actual = torch.compile(lambda a: a * 2)(x.to(DEVICE).unfold(0, 8, 1))
+    torch.testing.assert_close(actual.cpu(), x.unfold(0, 8, 1) * 2)
+    assert [] == compiled.kernels

@@ -10,6 +10,7 @@ from attrs import frozen
 
 from ..host.layout import STICK_BYTES
 from . import op_table
+from .coordinates import evaluate
 from .op_spec import OpSpec, TensorArg
 
 POINTWISE_LABELS = ("mb", "x", "y", "i", "j", "ki", "kj")
@@ -126,7 +127,7 @@ class Geometry:
             reversed(argument.device_coordinates),
             strict=True,
         ):
-            offset += int(coordinate.subs(first)) * step
+            offset += evaluate(coordinate, first) * step
             step *= size
         return offset * tensor.word_bytes
 

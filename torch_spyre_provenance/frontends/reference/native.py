@@ -184,7 +184,18 @@ def _fits(tensor: Any) -> bool:
     numbers = (*tensor.shape, *tensor.stride(), tensor.storage_offset())
     if not all(isinstance(number, int) for number in numbers):
         return False
-    return tensor.numel() > 0 and tensor.dim() <= _MAX_RANK
+    return tensor.numel() > 0 and tensor.dim() <= _MAX_RANK and not _overlaps(tensor)
+
+
+def _overlaps(tensor: torch.Tensor) -> bool:
+    """Return whether steps along two dimensions can meet in one element."""
+    strides = zip(tensor.stride(), tensor.shape, strict=True)
+    reach = 1
+    for stride, size in sorted(pair for pair in strides if pair[0] > 0 and pair[1] > 1):
+        if stride < reach:
+            return True
+        reach = stride * size
+    return False
 
 
 def _same_dtype(tensors: list[torch.Tensor]) -> bool:

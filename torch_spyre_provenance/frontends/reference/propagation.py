@@ -64,7 +64,7 @@ class LayoutPlan:
     choices: dict[str, Choice] = field(factory=dict)
 
 
-def propagate_spyre_tensor_layouts(graph: GraphLowering) -> LayoutPlan:
+def propagate_spyre_tensor_layouts(graph: GraphLowering, plan: LayoutPlan) -> None:
     """Choose a stick layout for the inputs and for every operation, in order.
 
     A 2-D parameter that a matrix product reads the other way round gets its stick
@@ -72,7 +72,6 @@ def propagate_spyre_tensor_layouts(graph: GraphLowering) -> LayoutPlan:
 
     Provenance: none of it changes.
     """
-    plan = LayoutPlan()
     bodies = {buffer.get_name(): trace(buffer) for buffer in spyre_loops(graph)}
     _lay_out_weights(graph, bodies)
     for name, body in bodies.items():
@@ -84,7 +83,6 @@ def propagate_spyre_tensor_layouts(graph: GraphLowering) -> LayoutPlan:
         elif not isinstance(buffer.get_layout(), ir.MutationLayoutSHOULDREMOVE):
             # Readers further down look at the layout that the buffer will have.
             buffer.layout = tiled(buffer.get_layout().as_fixed(), choice.dim_order)
-    return plan
 
 
 def finalize_layouts(graph: GraphLowering, plan: LayoutPlan) -> None:

@@ -18,7 +18,7 @@ from torch_spyre_provenance.errors import UnsupportedError
 
 from ..host.memory import to_host
 from . import op_table
-from .coordinates import offset_of
+from .coordinates import evaluate, offset_of
 from .op_spec import OpSpec, Spec, TensorArg, walk
 
 
@@ -237,28 +237,8 @@ def _indices(
         shape = [1] * len(extents)
         shape[axis] = n if symbol in offset.free_symbols else 1
         axes.append(torch.arange(shape[axis]).reshape(shape))
-    return _evaluate(offset, dict(zip(symbols, axes, strict=True)))
-
-
-def _evaluate(
-    expression: sympy.Expr, values: dict[sympy.Symbol, torch.Tensor]
-) -> torch.Tensor:
-    """Evaluate an integer expression of sums, products, floors and remainders."""
-    if expression.is_Symbol:
-        return values[expression]
-    if expression.is_Integer:
-        return torch.tensor(int(expression))
-    if isinstance(expression, sympy.floor):
-        numerator, denominator = sympy.fraction(sympy.together(expression.args[0]))
-        return _evaluate(numerator, values) // int(denominator)
-    if isinstance(expression, sympy.Mod):
-        value, modulus = expression.args
-        return _evaluate(value, values) % int(modulus)
-    parts = [_evaluate(part, values) for part in expression.args]
-    total = parts[0]
-    for part in parts[1:]:
-        total = total + part if expression.is_Add else total * part
-    return total
+    indices: torch.Tensor = evaluate(offset, dict(zip(symbols, axes, strict=True)))
+    return indices
 
 
 def _flat(tensor: torch.Tensor) -> torch.Tensor:

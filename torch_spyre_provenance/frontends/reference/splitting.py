@@ -29,6 +29,8 @@ from .tracing import Apply, Body, Constant, Load, Loop, Value, loads_of, trace
 if TYPE_CHECKING:
     from torch._inductor.graph import GraphLowering
 
+    from .propagation import LayoutPlan
+
 _ATEN_OF_HANDLER = {
     "to_dtype": torch.ops.prims.convert_element_type.default,
     "truediv": torch.ops.aten.div.Tensor,
@@ -36,7 +38,7 @@ _ATEN_OF_HANDLER = {
 }
 
 
-def deadcode_elimination(graph: GraphLowering) -> None:
+def deadcode_elimination(graph: GraphLowering, _: LayoutPlan) -> None:
     """Remove the loop nests whose result nobody reads.
 
     Provenance: the removed buffers' origins go with them; the others keep theirs.
@@ -55,7 +57,7 @@ def deadcode_elimination(graph: GraphLowering) -> None:
     graph.operations[:] = reversed(kept)
 
 
-def split_multi_ops(graph: GraphLowering) -> None:
+def split_multi_ops(graph: GraphLowering, _: LayoutPlan) -> None:
     """Cut every body that computes more than one op into one buffer per op.
 
     Provenance: the last op keeps the buffer, with its origins and origin node. Each
@@ -190,7 +192,7 @@ def _aten_of(handler: str) -> torch._ops.OpOverload:
     return overload
 
 
-def dedup_and_promote_constants(graph: GraphLowering) -> None:
+def dedup_and_promote_constants(graph: GraphLowering, _: LayoutPlan) -> None:
     """Merge equal constants and move them to the front of the graph.
 
     In front they do not cut a kernel in two. Provenance: the first of several equal

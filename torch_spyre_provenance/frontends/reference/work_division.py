@@ -14,11 +14,13 @@ if TYPE_CHECKING:
     import sympy
     from torch._inductor.graph import GraphLowering
 
+    from .propagation import LayoutPlan
+
 SPLITS = "op_it_space_splits"
 """Buffer attribute: the number of cores along each output loop and each reduced one."""
 
 
-def work_distribution(graph: GraphLowering) -> None:
+def work_distribution(graph: GraphLowering, _: LayoutPlan) -> None:
     """Divide every op over the cores: large output loops first, then one reduced loop.
 
     Provenance: none of it changes.
