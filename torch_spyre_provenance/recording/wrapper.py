@@ -42,7 +42,7 @@ def provenance_wrapper(base: type[Any]) -> type[Any]:
                 return super().create(*args)
             session = current_session()
             builder = None if session is None else session.pending()
-            # torch-spyre's `create` names its own class, so it is not called; its wrapper
+            # torch-spyre's `create` names its own class: it is not called, its wrapper
             # sets up the graph as it is made. Where `create` is called, the front end
             # may run its passes there.
             wrapper = None if builds_own_class else cls()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping
+from contextlib import ExitStack
 from itertools import count
 from pathlib import Path
 
@@ -37,14 +38,13 @@ def write_bundle(root: Path, bundle: Bundle, files: Mapping[str, bytes]) -> Path
         OutputError: Something cannot be written; nothing half written is left.
     """
     data = codec.dumps(bundle)
-    directory = _claim(root.absolute(), _safe_name(bundle.run.name))
-    try:
+    with ExitStack() as undo:
+        directory = _claim(root.absolute(), _safe_name(bundle.run.name))
+        undo.callback(shutil.rmtree, directory, ignore_errors=True)
         for name, content in files.items():
             write_bytes(directory / _safe_name(name), content)
         write_bytes(directory / BUNDLE_FILE, data)
-    except BaseException:
-        shutil.rmtree(directory, ignore_errors=True)
-        raise
+        undo.pop_all()
     return directory
 
 

@@ -12,8 +12,8 @@ import pytest
 import torch
 from eager_comparison import TOLERANCE
 from torch import nn
-from torch.nn import functional
 from torch._inductor.exc import InductorError
+from torch.nn import functional
 from torch.profiler import ProfilerActivity, profile
 
 from torch_spyre_provenance.errors import UnsupportedError
