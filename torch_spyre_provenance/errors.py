@@ -41,6 +41,20 @@ class BundleVersionError(BundleFormatError):
     slug = "bundle-version"
 
 
+class NotFoundError(ProvenanceError):
+    """A bundle has nothing of the name that was asked for.
+
+    Attributes:
+        near: Names that it has and that resemble the one asked for, best first.
+    """
+
+    slug = "not-found"
+
+    def __init__(self, message: str, near: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.near = tuple(near)
+
+
 class OutputError(ProvenanceError):
     """An output directory or file cannot be written."""
 

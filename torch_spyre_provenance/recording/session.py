@@ -103,6 +103,11 @@ class Session:
         frame = self.frames.peek()
         if frame is not None:
             builder.adopt(frame)
+        # One that no graph has claimed belongs to a subgraph, whose passes run before
+        # those of the graph around it: their kernels are in that one's record.
+        subgraph = getattr(self._local, "pending", None)
+        if subgraph is not None:
+            self.close(subgraph)
         with self._lock:
             self._open.append(builder)
         self._local.pending = builder

@@ -35,7 +35,7 @@ def render_all(
         facts.bundle.ops, facts.attributions, link_files(facts.bundle), strict=True
     )
     for (kernel, op), found, link in rows:
-        by_kernel.setdefault(kernel.name, []).append(_op(facts, op, found, link))
+        by_kernel.setdefault(kernel.name, []).append(op_record(facts, op, found, link))
     return tuple(
         _text(_record(facts, files, bundle_directory, by_kernel.get(files.kernel, [])))
         for files in which
@@ -63,9 +63,17 @@ def _record(
     }
 
 
-def _op(
+def op_record(
     facts: Attributor, op: Op, found: Attribution, link: SdscLink
 ) -> dict[str, Any]:
+    """Return what is known of one op, as plain values for JSON.
+
+    Args:
+        facts: The bundle and its attribution.
+        op: The op as recorded.
+        found: Its attribution.
+        link: The file that it runs.
+    """
     return {
         "spec_path": op.spec_path,
         "op": op.op,

@@ -26,16 +26,16 @@ def argument(index, coordinates, strides, *, is_input):
     )
 
 
-def run(op, space, read, written, *, source, target, **info):
-    """Run one op of one input, and return what it wrote."""
+def run(op, space, accesses, *, source, target, **info):
+    """Run one op of one input, given both accesses; return what it wrote."""
     reference.load()
     spec = OpSpec(
         op=op,
         is_reduction=False,
         iteration_space={s: (sympy.Integer(n), 1) for s, n in space.items()},
         args=[
-            argument(0, *read, is_input=True),
-            argument(1, *written, is_input=False),
+            argument(index, *access, is_input=index == 0)
+            for index, access in enumerate(accesses)
         ],
         op_info=info,
     )
@@ -49,8 +49,7 @@ def test_an_affine_access_is_a_view():
     actual = run(
         "identity",
         {c0: 3, c1: 2},
-        ([c0, c1], [1, 3]),
-        ([c0, c1], [2, 1]),
+        [([c0, c1], [1, 3]), ([c0, c1], [2, 1])],
         source=source,
         target=torch.zeros(3, 2),
     )
@@ -63,8 +62,7 @@ def test_any_other_access_goes_element_by_element():
     actual = run(
         "neg",
         {c0: 6},
-        ([sympy.floor(c0 / 2), sympy.Mod(c0, 2)], [1, 3]),
-        ([c0], [1]),
+        [([sympy.floor(c0 / 2), sympy.Mod(c0, 2)], [1, 3]), ([c0], [1])],
         source=source,
         target=torch.zeros(6),
     )
@@ -77,8 +75,7 @@ def test_elements_may_be_written_one_by_one():
     actual = run(
         "abs",
         {c0: 6},
-        ([c0], [1]),
-        ([sympy.floor(c0 / 2), sympy.Mod(c0, 2)], [1, 3]),
+        [([c0], [1]), ([sympy.floor(c0 / 2), sympy.Mod(c0, 2)], [1, 3])],
         source=-source,
         target=torch.zeros(2, 3),
     )
@@ -91,8 +88,7 @@ def test_a_missing_stride_counts_for_nothing():
     actual = run(
         "exp",
         {c0: 4},
-        ([0, c0], [-1, 1]),
-        ([c0], [1]),
+        [([0, c0], [-1, 1]), ([c0], [1])],
         source=source,
         target=torch.zeros(4),
     )
@@ -105,8 +101,7 @@ def test_a_reduction_finds_its_loops():
     actual = run(
         "max",
         {c0: 2, c1: 3},
-        ([c0, c1], [3, 1]),
-        ([c0], [1]),
+        [([c0, c1], [3, 1]), ([c0], [1])],
         source=source,
         target=torch.zeros(2),
     )
@@ -119,8 +114,7 @@ def test_parameters_reach_the_op():
     actual = run(
         "clip",
         {c0: 4},
-        ([c0], [1]),
-        ([c0], [1]),
+        [([c0], [1]), ([c0], [1])],
         source=source,
         target=torch.zeros(4),
         constants={"clipMin": 1.0, "clipMax": 2.0},
