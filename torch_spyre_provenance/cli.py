@@ -8,14 +8,18 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from enum import IntEnum
+from enum import IntEnum, StrEnum
 from functools import wraps
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from .errors import ProvenanceError
 from .subjects import DEFAULT_SUBJECT
+
+if TYPE_CHECKING:
+    from .model import Bundle
 
 PROGRAM = "spyre-provenance"
 DISTRIBUTION = "torch-spyre-provenance"
@@ -127,29 +131,122 @@ def audit(
     return ExitCode.OK
 
 
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+
+
+class ReportFormat(StrEnum):
+    """The forms of a report on standard output."""
+
+    MARKDOWN = "md"
+    TEXT = "text"
+    MERMAID = "mermaid"
+    JSON = "json"
+
+
 @cli.command()
 @click.argument("bundle", type=_BUNDLE)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice([str(each) for each in ReportFormat]),
+    default=str(ReportFormat.MARKDOWN),
+    show_default=True,
+    help="What to print.",
+)
 @_reporting_errors
-def report(bundle: Path) -> ExitCode:
-    """Print the Markdown report of a bundle, rendered anew."""
-    from .report import markdown
+def report(bundle: Path, form: str) -> ExitCode:
+    """Print the report of a bundle, rendered anew."""
     from .store import read_bundle
-
-    click.echo(markdown.render(read_bundle(bundle)), nl=False)
-    return ExitCode.OK
-
-
-@cli.command()
-@click.argument("bundle", type=_BUNDLE)
-@_reporting_errors
-def show(bundle: Path) -> ExitCode:
-    """Print the summary of a bundle: its stages, problems and paths."""
-    from .store import read_bundle
-    from .summary import summary_text
 
     directory = bundle if bundle.is_dir() else bundle.parent
-    click.echo(summary_text(read_bundle(bundle), directory))
+    click.echo(_rendered(read_bundle(bundle), directory, ReportFormat(form)), nl=False)
     return ExitCode.OK
+
+
+def _rendered(bundle: Bundle, directory: Path, form: ReportFormat) -> str:
+    from .analysis.attribution import Attributor
+
+    facts = Attributor(bundle)
+    match form:
+        case ReportFormat.MARKDOWN:
+            from .report import markdown
+
+            return markdown.render_facts(facts)
+        case ReportFormat.MERMAID:
+            from .report.mermaid import render_facts
+
+            return render_facts(facts)
+        case ReportFormat.JSON:
+            from .report.facts import report_facts
+
+            return json.dumps(report_facts(facts), indent=2) + "\n"
+        case ReportFormat.TEXT:
+            from .summary import summary_text
+
+            return summary_text(bundle, directory) + "\n"
+
+
+@cli.command()
+@click.argument("bundle", type=_BUNDLE)
+@click.argument("what", required=False)
+@_JSON
+@_reporting_errors
+def show(bundle: Path, what: str | None, *, as_json: bool) -> ExitCode:
+    """Print the summary of a bundle, or what it knows of WHAT.
+
+    WHAT is a line (model.py:42), a kernel, one op of it (KERNEL:spec.path), a handle's
+    decimal id, a module (layers.0.fc1), a source file, a kernel's directory or one of
+    its sdsc_N.json.
+    """
+    from .store import read_bundle
+
+    value = read_bundle(bundle)
+    if what is None:
+        from .summary import audit_facts, summary_text
+
+        directory = bundle if bundle.is_dir() else bundle.parent
+        if as_json:
+            click.echo(json.dumps(audit_facts(value, directory), indent=2))
+        else:
+            click.echo(summary_text(value, directory))
+        return ExitCode.OK
+
+    from .analysis.attribution import Attributor
+    from .analysis.questions import answer
+    from .report.answers import answer_facts, answer_text
+
+    facts = Attributor(value)
+    found = answer(facts, what)
+    if as_json:
+        click.echo(json.dumps(answer_facts(facts, found), indent=2))
+    else:
+        click.echo(answer_text(facts, found))
+    return ExitCode.OK
+
+
+@cli.command()
+@click.argument("before", type=_BUNDLE)
+@click.argument("after", type=_BUNDLE)
+@click.option("--fail", is_flag=True, help="Exit with 3 where provenance got worse.")
+@_JSON
+@_reporting_errors
+def diff(before: Path, after: Path, *, fail: bool, as_json: bool) -> ExitCode:
+    """Print what changed from one bundle to another, op by op.
+
+    Provenance got worse where an op lost its line or has it by inference instead of
+    measurement, where a new op has none, and where a pass loses more than before. Such
+    lines begin with an exclamation mark.
+    """
+    from .analysis.diff import compare
+    from .report.differences import difference_facts, difference_text
+    from .store import read_bundle
+
+    found = compare(read_bundle(before), read_bundle(after))
+    if as_json:
+        click.echo(json.dumps(difference_facts(found), indent=2))
+    else:
+        click.echo(difference_text(found))
+    return ExitCode.VERDICT if fail and found.is_regression else ExitCode.OK
 
 
 class Share(click.ParamType[float]):

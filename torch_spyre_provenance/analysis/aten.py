@@ -82,6 +82,9 @@ WITH_ADDEND = frozenset(
 ADDITIONS = frozenset({"add", "add_", "sub"})
 """Operators by which a compiler adds the addend after the product."""
 
+SUMS = ADDITIONS | {"__add__", "__iadd__", "iadd", "isub", "rsub", "sub_"}
+"""Calls of a model that add and do not multiply."""
+
 MADE_FROM = {
     "addmm": frozenset({"linear", "addmm", "addmm_"}),
     "baddbmm": frozenset({"baddbmm", "baddbmm_"}),

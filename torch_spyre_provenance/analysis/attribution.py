@@ -189,18 +189,30 @@ class Attributor:
         """Give an inserted op the lines of all ops that read what it computes.
 
         The compiler put it there so that they can run; the last in a chain of inserted
-        ops passes its readers' lines on to those before it.
+        ops passes its readers' lines on to those before it. Ops of one and the same
+        node, as those that fill and copy into a padded buffer, have the same readers.
         """
         for buffer in reversed(tuple(answers)):
             if answers[buffer].inserted and not answers[buffer].origin.stacks:
-                readers = self.index.ir_readers.get(buffer, ())
+                readers = distinct(
+                    reader
+                    for part in self.index.made_together(buffer)
+                    for reader in self.index.ir_readers.get(part, ())
+                )
                 self._serve(answers, buffer, readers, Rule.FOR_READERS)
 
     def _serve_sources(self, answers: dict[str, _Answer]) -> None:
-        """Give an inserted op that serves no reader the lines of the ops it reads."""
+        """Give an inserted op that serves no reader the lines of the ops it reads.
+
+        Constants do not count: equal ones are one, whoever uses it.
+        """
         for buffer in tuple(answers):
             if answers[buffer].inserted and not answers[buffer].origin.stacks:
-                sources = self.index.ir_post[buffer].reads
+                sources = [
+                    name
+                    for name in self.index.ir_post[buffer].reads
+                    if name not in self.index.constants
+                ]
                 self._serve(answers, buffer, sources, Rule.FOR_SOURCES)
 
     def _serve(

@@ -122,6 +122,34 @@ class BundleIndex:
             for source in op.reads
         )
 
+    @cached_property
+    def constants(self) -> frozenset[str]:
+        """Return the buffers that hold a number and no more."""
+        return frozenset(
+            buffer
+            for buffer, op in self.ir_post.items()
+            if op.type == "SpyreConstantFallback"
+        )
+
+    def made_together(self, buffer: str) -> tuple[str, ...]:
+        """Return the buffers whose operations have the same origins, constants apart.
+
+        Args:
+            buffer: One of them; it is returned alone where it has no origins.
+        """
+        origins = self.ir_post[buffer].origins
+        if not origins or buffer in self.constants:
+            return (buffer,)
+        return self._by_origins[origins]
+
+    @cached_property
+    def _by_origins(self) -> Mapping[tuple[str, ...], tuple[str, ...]]:
+        return _collect(
+            (op.origins, buffer)
+            for buffer, op in self.ir_post.items()
+            if buffer not in self.constants
+        )
+
     def node(self, name: str) -> FxNode | None:
         """Return a post-grad or later node."""
         return self.post_nodes.get(name) or self.later_nodes.get(name)

@@ -14,7 +14,7 @@ from typing import TypeVar
 from attrs import frozen
 
 from ..model import Evidence, FxNode, ModuleCall, Replacement
-from .aten import MADE_FROM, packet
+from .aten import CONTRACTIONS, MADE_FROM, SUMS, packet
 from .index import BundleIndex
 
 _T = TypeVar("_T")
@@ -99,7 +99,7 @@ def own_origin(node: FxNode, index: BundleIndex) -> Origin:
             calls = _calls_on_the_line(node, index)
             evidence = Evidence.INFERRED if calls else Evidence.MISSING
     if not stacks:
-        return _replaced(node, index)
+        return _without_line(node, calls, index) if calls else _replaced(node, index)
     return Origin(
         stacks=stacks,
         modules=node.modules or modules_of(calls, index),
@@ -110,16 +110,31 @@ def own_origin(node: FxNode, index: BundleIndex) -> Origin:
     )
 
 
+def _without_line(node: FxNode, calls: tuple[str, ...], index: BundleIndex) -> Origin:
+    """Return the origin of a node whose calls are known and have no trace either.
+
+    Dynamo leaves out the frames of ``torch/nn/modules`` and of code from a string, so
+    that a call may have none at all. No other call's line is its own.
+    """
+    return Origin(
+        modules=node.modules or modules_of(calls, index),
+        calls=calls,
+        calls_evidence=Evidence.MEASURED,
+        reason=f"Dynamo's graph has no line for {', '.join(calls[:4])}: frames of "
+        "torch.nn.modules and of code from a string are left out",
+    )
+
+
 def _replaced(node: FxNode, index: BundleIndex) -> Origin:
     """Apply *replaced*: the node was seen to take over the uses of others.
 
     It stands for all of them, and those had traces. A node that the same rewrite made,
     and that nothing outside of that rewrite reads, stands for them as well, provided
-    that they are of one place. A node without `original_aten` was made for the
-    compiler's own ends and stands for no call.
+    that they are of one place. A node that the compiler made for its own ends stands
+    for no call.
     """
     lost = Origin(modules=node.modules, reason="its stack trace was lost")
-    if node.original_aten is None:
+    if is_made_by_compiler(node, index):
         return lost
     olds = index.replaced.get(node.name, ())
     direct = [old for old in olds if old.direct]
@@ -127,7 +142,7 @@ def _replaced(node: FxNode, index: BundleIndex) -> Origin:
         return replacing(node, direct, index, Rule.REPLACED) or lost
     inside = [old for old in olds if _is_inside(node, old.old, index)]
     origin = replacing(node, inside, index, Rule.REPLACED)
-    return origin if origin is not None and len(origin.stacks) == 1 else lost
+    return origin if origin is not None and len(origin.stacks) <= 1 else lost
 
 
 def _is_inside(node: FxNode, old: str, index: BundleIndex) -> bool:
@@ -139,22 +154,22 @@ def _is_inside(node: FxNode, old: str, index: BundleIndex) -> bool:
 def replacing(
     node: FxNode, olds: Iterable[Replacement], index: BundleIndex, rule: Rule
 ) -> Origin | None:
-    """Return the origin of a node that stands for these; None where none had a trace.
+    """Return the origin of a node that stands for these; None where none is known.
 
     Args:
         node: The new node.
-        olds: What it replaced.
+        olds: What it replaced, or was made along with the replacement of.
         index: The bundle's look-ups.
         rule: By which rule; only *replaced* was seen, others are inferred.
     """
-    olds = tuple(olds)
+    olds = [old for old in olds if old.direct or _can_hold(old, node, index)]
     calls = distinct(
         name for old in olds for name in old.sources if name in index.pre_nodes
     )
     traced = distinct(old.stack for old in olds if old.stack is not None)
     stacks = traced or stacks_of(calls, index)
     if not stacks:
-        return None
+        return _without_line(node, calls, index) if calls else None
     evidence = Evidence.MEASURED if rule is Rule.REPLACED else Evidence.INFERRED
     return Origin(
         stacks=stacks,
@@ -164,6 +179,18 @@ def replacing(
         evidence=evidence,
         rule=rule,
     )
+
+
+def _can_hold(old: Replacement, node: FxNode, index: BundleIndex) -> bool:
+    """Return whether the call behind an old node can have had this node in it.
+
+    Inductor joins a sum with a product that another call made. What replaces the sum
+    then brings along a product, which is not of the sum's line.
+    """
+    if packet(node.target) not in CONTRACTIONS:
+        return True
+    calls = [index.pre_nodes[n] for n in old.sources if n in index.pre_nodes]
+    return not calls or any(packet(call.target) not in SUMS for call in calls)
 
 
 def later_origin(
@@ -200,9 +227,12 @@ def is_made_by_compiler(node: FxNode, index: BundleIndex) -> bool:
     """Return whether no call of the model stands behind a node.
 
     A node that AOTAutograd lowered from a call keeps `original_aten`; one that a pass
-    invented does not, or is not in the post-grad graph at all.
+    invented does not, or is not in the post-grad graph at all. A product without it
+    took another one's place, for no compiler multiplies matrices for its own ends.
     """
-    return node.name not in index.post_nodes or node.original_aten is None
+    if node.name not in index.post_nodes:
+        return True
+    return node.original_aten is None and packet(node.target) not in CONTRACTIONS
 
 
 def stacks_of(calls: Iterable[str], index: BundleIndex) -> tuple[int, ...]:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from enum import StrEnum
 from functools import cached_property
 from pathlib import PurePosixPath
 
-from attrs import field, frozen
+from attrs import frozen
 
 from ..errors import NotFoundError
 from ..model import IrOp, Kernel, Op
@@ -103,15 +103,13 @@ class _Desk:
     """One question and the bundle that it is put to."""
 
     facts: Attributor
-    question: str = field(converter=str)
+    question: str
 
     @cached_property
     def ops(self) -> tuple[KnownOp, ...]:
         """Return every device op."""
         bundle = self.facts.bundle
-        rows = zip(
-            bundle.ops, self.facts.attributions, link_files(bundle), strict=True
-        )
+        rows = zip(bundle.ops, self.facts.attributions, link_files(bundle), strict=True)
         return tuple(
             KnownOp(kernel=kernel, op=op, found=found, link=link)
             for (kernel, op), found, link in rows
@@ -141,7 +139,7 @@ class _Desk:
         )
 
     def of_handle(self) -> Answer | None:
-        """Answer for the id of a `DebugHandle`, of an op or of what it was fused from."""
+        """Answer for the id of a handle, or of one that it was fused from."""
         if not (self.question.isascii() and self.question.isdecimal()):
             return None
         wanted = int(self.question)
@@ -200,7 +198,7 @@ class _Desk:
         return self._some(Subject.SDSC, runs) if wanted else None
 
     def near(self) -> tuple[str, ...]:
-        """Return names that resemble the question: lines near a line, else spellings."""
+        """Return names that resemble the question: lines nearby, else spellings."""
         if self.asked_line is not None:
             lines = self._near_lines(*self.asked_line)
             if lines:
@@ -230,9 +228,7 @@ class _Desk:
         }
         return sorted(names - {""})
 
-    def _ops(
-        self, subject: Subject, is_meant: Callable[[KnownOp], bool]
-    ) -> Answer:
+    def _ops(self, subject: Subject, is_meant: Callable[[KnownOp], bool]) -> Answer:
         return Answer(
             subject=subject, name=self.question, ops=tuple(filter(is_meant, self.ops))
         )
@@ -247,7 +243,9 @@ class _Desk:
         self, subject: Subject, is_meant: Callable[[Location], bool]
     ) -> Answer | None:
         """Answer with all that has a location which is meant."""
-        meant = [place is not None and is_meant(place) for place in self.facts.locations]
+        meant = [
+            place is not None and is_meant(place) for place in self.facts.locations
+        ]
         if not any(meant):
             return None
         nodes = self.facts.index.pre_nodes.items()
@@ -300,8 +298,3 @@ def _is_tail(part: str, path: str) -> bool:
     """Return whether a path ends in these whole parts."""
     part = part.removeprefix("./")
     return path == part or path.endswith("/" + part.lstrip("/"))
-
-
-def distinct_names(names: Iterable[str]) -> tuple[str, ...]:
-    """Return names without repetitions, in their order."""
-    return tuple(dict.fromkeys(names))

@@ -78,7 +78,7 @@ class _Inference:
         todo = [
             node
             for name, node in post.items()
-            if node.original_aten is not None and not self.found[name].stacks
+            if node.original_aten is not None and self._is_open(name)
         ]
         if not todo:
             return
@@ -227,6 +227,10 @@ class _Inference:
         olds = self.index.replaced.get(node.name, ())
         origin = replacing(node, olds, self.index, Rule.MADE_ALONG)
         return origin if origin is not None and len(origin.stacks) == 1 else None
+
+    def _is_open(self, name: str) -> bool:
+        """Return whether a node has no line, and its call may be found."""
+        return not self.found[name].stacks and not self.found[name].calls
 
     def _between(self, node: FxNode) -> set[str]:
         limits = sorted(self._limits(node), key=len)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from ..analysis.lineage import Edge, Entity, Level, Lineage, Ref
+from ..analysis.attribution import Attributor
+from ..analysis.lineage import Edge, Entity, Level, Lineage, Ref, build_lineage
 from ..model import Evidence
 from .escape import ShortPaths, mermaid_label
 
@@ -22,6 +23,11 @@ _PREFIXES = {
     Level.KERNEL: ("sd", "SuperDSC"),
 }
 _NOT_WORD = re.compile(r"\W", re.ASCII)
+
+
+def render_facts(facts: Attributor) -> str:
+    """Return the chart of a bundle, without a fence around it."""
+    return render(build_lineage(facts), ShortPaths(facts.bundle))
 
 
 def render(lineage: Lineage, paths: ShortPaths) -> str:

@@ -18,7 +18,6 @@ from torch.nn import functional
 from . import op_table
 
 Tensor = torch.Tensor
-Gradient = Callable[..., tuple[Any, ...]]
 
 aten = torch.ops.aten
 _library = torch.library.Library("spyre", "FRAGMENT")

@@ -1,6 +1,6 @@
 """Compare a bundle with what the seed's audit tool captured of the same compile.
 
-    python tests/torch_spyre/compare_samples.py CAPTURE BUNDLE [--moved FROM=TO]
+    python tests/on_torch_spyre/compare_samples.py CAPTURE BUNDLE [--moved FROM=TO]
 
 CAPTURE is a ``capture_raw.json``, BUNDLE a bundle or its directory. Every field of the
 capture that a bundle holds too is compared; each difference is printed, with the reason
@@ -41,6 +41,10 @@ LONGEST_REPR = 200
 CARETS = "the seed takes the row of carets below a source line for the line itself"
 HASHED_PATH = "the id hashes the path of the model's file, which is another one here"
 CUT = "the seed cuts the text off"
+NUMBERED = (
+    "Inductor's pattern matcher numbers the nodes as it goes over a graph: a bundle has "
+    "the pre-grad graph from before that, and the post-grad graph from after its last"
+)
 
 
 @frozen(kw_only=True)
@@ -119,8 +123,9 @@ class Comparison:
         target = _last_name(theirs["target"])
         self.check(f"{where}: target", target, _last_name(node.target))
         self.check(f"{where}: inputs", theirs["input_nodes"], list(node.inputs))
-        keys = theirs["all_meta_keys"]
-        self.check(f"{where}: meta keys", keys, list(node.meta_keys))
+        keys, ours = theirs["all_meta_keys"], list(node.meta_keys)
+        reason = NUMBERED if {*keys} ^ {*ours} == {"mutation_region_id"} else None
+        self.check(f"{where}: meta keys", keys, ours, reason)
         for found in node.fields:
             value = theirs["fields"][found.name]
             self.check(
@@ -135,7 +140,9 @@ class Comparison:
         if theirs["stack_trace"] is not None and node.stack is not None:
             stack = self.bundle.stacks[node.stack]
             text = theirs["stack_trace"]["repr"]
-            self.check(f"{where}: frames", self.frames(text), _frames(stack), _cut(text))
+            self.check(
+                f"{where}: frames", self.frames(text), _frames(stack), _cut(text)
+            )
             quoted = theirs["stack_trace"]["source_line"]
             reason = CARETS if not quoted.strip("~^ ") else None
             self.check(f"{where}: source line", quoted, stack[-1].text, reason)
@@ -278,7 +285,9 @@ def compare(
 
 def _last_name(target: str) -> str:
     """Return a target's own name: ``linear`` of a built-in function, as of a path."""
-    match = re.match(r"<(?:built-in (?:function|method)|function|class) '?([\w.]+)", target)
+    match = re.match(
+        r"<(?:built-in (?:function|method)|function|class) '?([\w.]+)", target
+    )
     text = match[1] if match else target
     is_overload = text.count(".") > 1 and not text.startswith(("torch.", "_operator."))
     return text if is_overload else text.rsplit(".", 1)[-1]
