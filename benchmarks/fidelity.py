@@ -51,8 +51,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
             checkout=Path(checkout) if checkout else None,
             backend=options.backend,
         )
-        results = list(compile_all(_programs(options), setup))
-        return report(results, options, must_compile=setup.checkout is None)
+        programs = _programs(options)
+        results = []
+        for result in compile_all(programs, setup):
+            results.append(result)
+            for line in details(result, everything=options.verbose):
+                print(line, file=sys.stderr)
+            if sys.stderr.isatty():
+                print(f"{len(results)} of {len(programs)}", end="\r", file=sys.stderr)
+        return report(
+            results, json_form=options.json, must_compile=setup.checkout is None
+        )
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -80,7 +89,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--json", action="store_true", help="print the numbers as JSON")
     parser.add_argument(
-        "--verbose", action="store_true", help="list every op without its true line"
+        "--verbose",
+        action="store_true",
+        help="list missing lines too, and wrong ones of the front end's own",
     )
     parser.add_argument(
         "--keep", metavar="DIR", help="leave the programs and their bundles there"
@@ -119,13 +130,13 @@ def compile_all(programs: Iterable[Program], setup: Setup) -> Iterator[Result]:
 
 
 def report(
-    results: list[Result], options: argparse.Namespace, *, must_compile: bool = True
+    results: list[Result], *, json_form: bool = False, must_compile: bool = True
 ) -> int:
-    """Print the numbers, and what is not right on stderr.
+    """Print the numbers.
 
     Args:
         results: What came of each program.
-        options: The command line.
+        json_form: Print them as JSON instead of as a table.
         must_compile: Whether a program that was not compiled is a failure. The
             reference front end compiles them all; a torch-spyre need not.
 
@@ -134,41 +145,43 @@ def report(
     """
     from .scores import score
 
-    if options.verbose:
-        for result in results:
-            for line in _details(result):
-                print(line, file=sys.stderr)
-    failed = [result for result in results if result.error is not None]
-    for result in failed:
-        print(f"{result.program} was not compiled: {result.error}", file=sys.stderr)
     n_open = sum(v.is_open for result in results for v in result.verdicts)
     if n_open:
         print(f"{n_open} ops whose extents tell no line", file=sys.stderr)
-    print(json.dumps(as_json(results)) if options.json else table(results))
+    print(json.dumps(as_json(results)) if json_form else table(results))
     if score(v for result in results for v in result.verdicts).wrong:
         return EXIT_WRONG
+    failed = any(result.error is not None for result in results)
     return EXIT_FAILED if failed and must_compile else 0
 
 
-def _details(result: Result) -> Iterator[str]:
-    """Yield a line for each op whose attribution, ours or theirs, is not the truth."""
+def details(result: Result, *, everything: bool) -> Iterator[str]:
+    """Yield a line for what went wrong with a program and for each wrong op of it.
+
+    Args:
+        result: What came of the program.
+        everything: List missing lines and the front end's wrong ones, too.
+    """
+    if result.error is not None:
+        yield f"{result.program} was not compiled: {result.error}"
     for verdict in result.verdicts:
-        states = [
-            name
-            for name, holds in (
-                ("wrong", verdict.is_wrong),
-                ("missing", not verdict.claimed),
-                ("open", verdict.is_open),
-                ("handle wrong", verdict.is_handle_wrong),
-            )
-            if holds
-        ]
-        if states:
+        states = _states(verdict)
+        if verdict.is_wrong or (states and everything):
             yield (
                 f"{', '.join(states)}: {result.program} {verdict.op}: "
                 f"true {verdict.expected}, claimed {' and '.join(verdict.claimed)} "
                 f"({verdict.evidence}, {verdict.reason}), handle {verdict.handle}"
             )
+
+
+def _states(verdict: Verdict) -> list[str]:
+    findings = {
+        "wrong": verdict.is_wrong,
+        "missing": not verdict.claimed,
+        "open": verdict.is_open,
+        "handle wrong": verdict.is_handle_wrong,
+    }
+    return [name for name, holds in findings.items() if holds]
 
 
 def as_json(results: Iterable[Result]) -> dict[str, Any]:

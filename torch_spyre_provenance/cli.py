@@ -153,11 +153,26 @@ class ReportFormat(StrEnum):
     show_default=True,
     help="What to print.",
 )
+@click.option(
+    "--html",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the page to this file instead: it needs nothing but a browser.",
+)
 @_reporting_errors
-def report(bundle: Path, form: str) -> ExitCode:
-    """Print the report of a bundle, rendered anew."""
+def report(bundle: Path, form: str, html: Path | None) -> ExitCode:
+    """Print the report of a bundle, rendered anew, or write it as a page.
+
+    Reports quote the source of the model.
+    """
     from .store import read_bundle
 
+    if html is not None:
+        from .report.html import render
+        from .store.atomic import write_bytes
+
+        write_bytes(html, render(read_bundle(bundle)))
+        return ExitCode.OK
     directory = bundle if bundle.is_dir() else bundle.parent
     click.echo(_rendered(read_bundle(bundle), directory, ReportFormat(form)), nl=False)
     return ExitCode.OK

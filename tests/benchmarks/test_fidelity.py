@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 
 import pytest
@@ -83,35 +82,39 @@ def test_table_has_a_row_for_each_kind_and_the_total():
 )
 def test_exit_code(results, code, capsys):
     """Wrong lines are a verdict (3), programs that do not compile an error (1)."""
-    options = argparse.Namespace(verbose=False, json=True)
-
-    assert code == fidelity.report(results, options)
-    printed = capsys.readouterr()
-    assert fidelity.as_json(results) == json.loads(printed.out)
-    assert ("RuntimeError: no" in printed.err) is any(each.error for each in results)
+    assert code == fidelity.report(results, json_form=True)
+    assert fidelity.as_json(results) == json.loads(capsys.readouterr().out)
 
 
 def test_torch_spyre_need_not_compile_everything(capsys):
-    """What torch-spyre does not support is listed, and fails nothing."""
-    options = argparse.Namespace(verbose=False, json=False)
+    """What torch-spyre does not support fails nothing."""
     results = [result(RIGHT), result(error="RuntimeError: no")]
 
-    assert 0 == fidelity.report(results, options, must_compile=False)
-    assert "chain:0 was not compiled: RuntimeError: no\n" == capsys.readouterr().err
+    assert 0 == fidelity.report(results, must_compile=False)
+    assert fidelity.table(results) + "\n" == capsys.readouterr().out
 
 
-def test_details_let_one_reproduce(capsys):
+def test_ops_without_a_truth_are_told(capsys):
+    """Ops that the benchmark knows nothing of are counted aloud."""
+    unknown = evolve(RIGHT, expected=Expected(allowed=frozenset()))
+
+    fidelity.report([result(unknown, RIGHT)])
+
+    assert "1 ops whose extents tell no line\n" == capsys.readouterr().err
+
+
+def test_details_let_one_reproduce():
     """The list of what is not right names program, op, claimed and true line."""
-    options = argparse.Namespace(verbose=True, json=False)
+    found = result(RIGHT, WRONG, MISSING, error="RuntimeError: no")
 
-    fidelity.report([result(RIGHT, WRONG, MISSING)], options)
-
-    wrong, missing = capsys.readouterr().err.splitlines()
+    failure, wrong, missing = fidelity.details(found, everything=True)
+    assert "chain:0 was not compiled: RuntimeError: no" == failure
     assert (
         "wrong: chain:0 0_inference k 0 buf0 relufwd: true m.py:3, claimed m.py:4 "
         "(inferred, own-stack), handle m.py:3"
     ) == wrong
     assert missing.startswith("missing: chain:0")
+    assert [failure, wrong] == list(fidelity.details(found, everything=False))
 
 
 def test_name_gives_the_program():
@@ -164,6 +167,15 @@ def test_random_programs(setup):
 
     assert [None] * 6 == [each.error for each in found]
     assert [] == [problem for each in found for problem in _problems(each)]
+
+
+@pytest.mark.parametrize("name", ["chain:32", "inplace:26", "helper:26"])
+def test_fused_lines_stay_apart(name, setup):
+    """A product and an addition that Inductor joins keep the lines that they are on."""
+    found = judge(run(fidelity.named_program(name), setup))
+
+    assert [] == _problems(found)
+    assert {"add", "batchmatmul"} <= {each.op.split()[-1] for each in found.verdicts}
 
 
 def test_backward_has_two_graphs(setup):

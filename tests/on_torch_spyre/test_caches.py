@@ -20,6 +20,7 @@ sys.path.insert(0, sys.argv[2])
 import torch
 import torch_spyre_provenance
 from pathlib import Path
+from torch._dynamo.utils import counters
 from torch_spyre_provenance.analysis.attribution import attribute
 from torch_spyre_provenance.backend import spyre_provenance
 from torch_spyre_provenance.errors import LaunchError
@@ -59,13 +60,18 @@ with torch_spyre_provenance.record(
                     for files in bundle.run.files for file in files.sdsc
                 ],
             })
-print(json.dumps(found))
+print(json.dumps({"runs": found, "bypasses": counters["inductor"]["fxgraph_cache_bypass"]}))
 """
 
 
 @pytest.fixture(scope="module")
-def processes(checkout, json_of, tmp_path_factory):
-    """What two processes with one cache recorded, compile by compile."""
+def reports(checkout, json_of, tmp_path_factory):
+    """What two processes with one cache recorded, compile by compile.
+
+    On torch 2.13 Inductor leaves every compile of torch-spyre out of its caches, with
+    recording and without: it cannot make a key of the decompositions that torch-spyre
+    hands it. Then all are misses.
+    """
     source = tmp_path_factory.mktemp("source")
     (source / "first.py").write_text(MODEL)
     (source / "second.py").write_text("\n" * N_BLANK + MODEL)
@@ -76,12 +82,28 @@ def processes(checkout, json_of, tmp_path_factory):
     ]
 
 
+@pytest.fixture(scope="module")
+def processes(reports):
+    """The compiles of each process, in order."""
+    return [report["runs"] for report in reports]
+
+
+@pytest.fixture(scope="module")
+def caches(reports):
+    """Skip where Inductor does not cache what torch-spyre compiles."""
+    if reports[0]["bypasses"]:
+        assert 8 == reports[0]["bypasses"]
+        pytest.skip("this torch leaves torch-spyre's compiles out of its caches")
+
+
+@pytest.mark.usefixtures("caches")
 def test_the_same_graph_again_is_a_hit(processes):
     """In each way, the third and the fourth compile are served from the cache."""
     states = [run["cache"] for run in processes[0]]
     assert ["miss", "miss", "hit", "hit"] * 2 == states
 
 
+@pytest.mark.usefixtures("caches")
 def test_another_process_hits_the_cache(processes):
     """The second process generates no code at all."""
     assert {"hit"} == {run["cache"] for run in processes[1]}

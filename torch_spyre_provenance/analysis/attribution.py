@@ -7,7 +7,7 @@ compiler inserted has the lines of the ops that it serves, all of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
 
 from attrs import evolve, frozen
@@ -20,7 +20,10 @@ from .origins import Origin, Rule, distinct, is_made_by_compiler
 from .siblings import resolve_origins
 
 MAX_LOCATIONS = 64
-"""Most lines that one op keeps; `reason` counts the rest."""
+"""Most lines that one op keeps; `more_locations` counts the rest."""
+
+MAX_SERVED = 64
+"""Most ops that an inserted op is said to serve; `more_served` counts the rest."""
 
 
 @frozen(kw_only=True)
@@ -61,6 +64,9 @@ class Attribution:
         nodes: Names of the FX nodes that it computes.
         serves: Buffers of the ops that a compiler-inserted op was inserted for.
         pass_name: The pass that inserted or rewrote it, or None.
+        more_locations: Lines beyond those kept; at least that many where it serves
+            inserted ops whose lines were cut off themselves.
+        more_served: The same for the ops that it serves.
     """
 
     kernel: str
@@ -77,6 +83,8 @@ class Attribution:
     nodes: tuple[str, ...] = ()
     serves: tuple[str, ...] = ()
     pass_name: str | None = None
+    more_locations: int = 0
+    more_served: int = 0
 
     @property
     def module_path(self) -> str:
@@ -86,12 +94,14 @@ class Attribution:
 
 @frozen(kw_only=True)
 class _Answer:
-    """What is known of one LoopLevelIR operation."""
+    """What is known of one LoopLevelIR operation; `more_…` as in `Attribution`."""
 
     origin: Origin
     nodes: tuple[FxNode, ...] = ()
     inserted: bool = False
     serves: tuple[str, ...] = ()
+    more_locations: int = 0
+    more_served: int = 0
 
 
 @frozen(slots=False)
@@ -129,7 +139,7 @@ class Attributor:
     @cached_property
     def ir_answers(self) -> Mapping[str, _Answer]:
         """Return what is known of each operation after the passes, by its buffer."""
-        answers = {b: self._own(op.origins, op) for b, op in self.index.ir_post.items()}
+        answers = {b: self._computed(op) for b, op in self.index.ir_post.items()}
         self._serve_readers(answers)
         self._serve_sources(answers)
         return answers
@@ -156,10 +166,35 @@ class Attributor:
         frame = self.policy.headline(stack)
         return None if frame is None else Location(frame=frame, stack=stack)
 
+    def _place(self, stack: int) -> Location | None:
+        return self.locations[stack] if 0 <= stack < len(self.locations) else None
+
     def _places(self, stacks: Iterable[int]) -> tuple[Location, ...]:
-        known = [self.locations[i] for i in stacks if 0 <= i < len(self.locations)]
-        by_place = {place.where: place for place in reversed(known) if place}
-        return tuple(reversed(by_place.values()))
+        by_line: dict[str, Location] = {}
+        for place in map(self._place, stacks):
+            if place is not None:
+                by_line.setdefault(place.where, place)
+        return tuple(by_line.values())
+
+    def _computed(self, op: IrOp) -> _Answer:
+        """Give an op the lines of its nodes, be it those that a pass took from it.
+
+        An op that had origins before some pass was not inserted by the compiler: it
+        computes for its own line whatever reads it.
+        """
+        before = self.index.lost_origins.get(op.name)
+        if before is None:
+            return self._own(op.origins, op)
+        answer = self._own(before, op)
+        if not answer.origin.stacks:
+            return evolve(answer, inserted=False)
+        return evolve(
+            answer,
+            inserted=False,
+            origin=evolve(
+                answer.origin, evidence=Evidence.INFERRED, rule=Rule.BEFORE_LOSS
+            ),
+        )
 
     def _own(self, names: Iterable[str], op: IrOp | None) -> _Answer:
         """Give an op the lines of the nodes that it computes.
@@ -168,7 +203,7 @@ class Attributor:
         `origin_node` counts only as one of the origins, for a view that renames a
         buffer becomes its `origin_node` although another line made the view.
         """
-        names = tuple(names)
+        names = sorted(names)
         nodes = [node for name in names if (node := self.index.node(name))]
         computed = [node for node in nodes if not is_view(node.target)]
         if op and not computed:
@@ -230,19 +265,41 @@ class Attributor:
         if not known:
             return
         origins = [answer.origin for answer in known.values()]
-        final = [answer.serves or (name,) for name, answer in known.items()]
+        stacks, more_locations = self._joined_stacks(known.values())
+        served, more_served = _joined_served(known)
         answers[buffer] = evolve(
             answers[buffer],
             origin=Origin(
-                stacks=distinct(s for origin in origins for s in origin.stacks),
+                stacks=stacks,
                 modules=_common_modules(origins),
-                calls=distinct(call for origin in origins for call in origin.calls),
-                calls_evidence=Evidence.INFERRED,
                 evidence=Evidence.INFERRED,
                 rule=rule,
             ),
-            serves=distinct(name for names in final for name in names),
+            serves=served,
+            more_locations=more_locations,
+            more_served=more_served,
         )
+
+    def _joined_stacks(
+        self, answers: Collection[_Answer]
+    ) -> tuple[tuple[int, ...], int]:
+        """Return one stack for each line of some ops, and how many lines are cut off.
+
+        They are cut off here and not at the end: an op that serves thousands of others
+        may be served itself by many.
+        """
+        by_line: dict[str | None, int] = {}
+        most = 0
+        for answer in answers:
+            for stack in answer.origin.stacks:
+                place = self._place(stack)
+                by_line.setdefault(place.where if place else None, stack)
+            if answer.more_locations:
+                most = max(most, len(answer.origin.stacks) + answer.more_locations)
+        if len(by_line) > 1:
+            by_line.pop(None, None)
+        kept = tuple(by_line.values())[:MAX_LOCATIONS]
+        return kept, max(len(by_line), most) - len(kept)
 
     def _attribute(self, kernel: Kernel, op: Op) -> Attribution:
         ir_op = self.index.ir_post.get(op.buffer) if op.buffer else None
@@ -252,16 +309,16 @@ class Attributor:
         evidence, reason = origin.evidence, origin.reason
         if origin.stacks and not places:
             evidence, reason = Evidence.MISSING, "its stack has framework frames alone"
-        if len(places) > MAX_LOCATIONS:
-            reason = f"{len(places) - MAX_LOCATIONS} more lines"
-            places = places[:MAX_LOCATIONS]
+        more = answer.more_locations + max(0, len(places) - MAX_LOCATIONS)
+        if more:
+            reason = "; ".join(filter(None, (reason, f"{more} more lines")))
         return Attribution(
             kernel=kernel.name,
             path=op.path,
             op=op.op,
             buffer=op.buffer,
             ir_op=ir_op.name if ir_op else None,
-            locations=places,
+            locations=places[:MAX_LOCATIONS],
             evidence=evidence,
             rule=origin.rule if places else Rule.NONE,
             reason=reason,
@@ -270,6 +327,8 @@ class Attributor:
             nodes=tuple(node.name for node in nodes),
             serves=answer.serves,
             pass_name=self._pass_name(answer, op, ir_op),
+            more_locations=more,
+            more_served=answer.more_served,
         )
 
     def _pass_name(self, answer: _Answer, op: Op, ir_op: IrOp | None) -> str | None:
@@ -330,6 +389,16 @@ def _merged(origins: list[Origin], nodes: list[FxNode]) -> Origin:
 
 
 _DOUBT = (Evidence.MEASURED, Evidence.INFERRED, Evidence.MISSING)
+
+
+def _joined_served(known: Mapping[str, _Answer]) -> tuple[tuple[str, ...], int]:
+    """Return the ops that are served in the end, and how many of them are cut off."""
+    names = distinct(
+        name for op, answer in known.items() for name in answer.serves or (op,)
+    )
+    kept = names[:MAX_SERVED]
+    most = max(len(each.serves) + each.more_served for each in known.values())
+    return kept, max(len(names), most) - len(kept)
 
 
 def _common_modules(origins: list[Origin]) -> tuple[ModuleCall, ...]:

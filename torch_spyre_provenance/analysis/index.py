@@ -17,9 +17,14 @@ from ..model import (
     Replacement,
     SourceFn,
 )
+from .losses import find_losses
 
 _K = TypeVar("_K")
 _V = TypeVar("_V")
+
+
+_MOST_TOGETHER = 16
+"""Most operations that are taken for the parts of one insertion."""
 
 
 @frozen(slots=False)
@@ -95,6 +100,20 @@ class BundleIndex:
         return {made.op: step.name for step in steps for made in step.created}
 
     @cached_property
+    def lost_origins(self) -> Mapping[str, tuple[str, ...]]:
+        """Return the origins of the operations that lost all, by operation name."""
+        lost: dict[str, tuple[str, ...]] = {}
+        for each in find_losses(self.bundle):
+            if each.loss.what == "origins":
+                lost.setdefault(each.loss.op, each.loss.before)
+        return {op.name: lost[op.name] for op in self._bare if op.name in lost}
+
+    @property
+    def _bare(self) -> Iterable[IrOp]:
+        graph = self.bundle.loop_ir_post
+        return (op for op in graph.ops if not op.origins) if graph else ()
+
+    @cached_property
     def source_lines(self) -> Mapping[tuple[str, int], str]:
         """Return the text of the recorded source lines, by file and line."""
         return {
@@ -135,12 +154,14 @@ class BundleIndex:
         """Return the buffers whose operations have the same origins, constants apart.
 
         Args:
-            buffer: One of them; it is returned alone where it has no origins.
+            buffer: One of them; it is returned alone where it has no origins, or where
+                too many have the same ones to be the parts of one insertion.
         """
         origins = self.ir_post[buffer].origins
         if not origins or buffer in self.constants:
             return (buffer,)
-        return self._by_origins[origins]
+        together = self._by_origins[origins]
+        return together if len(together) <= _MOST_TOGETHER else (buffer,)
 
     @cached_property
     def _by_origins(self) -> Mapping[tuple[str, ...], tuple[str, ...]]:

@@ -11,6 +11,7 @@ from attrs import define, evolve, field, frozen
 from ..model import Evidence, Op
 from .aten import packet
 from .attribution import Attribution, Attributor, Location
+from .origins import Origin, Rule
 
 
 class Level(StrEnum):
@@ -97,6 +98,14 @@ def build_lineage(attributor: Attributor) -> Lineage:
     return builder.build()
 
 
+def _call_rule(origin: Origin) -> str:
+    """Return by what a post-grad node is joined to its calls."""
+    if origin.rule is Rule.REPLACED or origin.evidence is Evidence.INFERRED:
+        return str(origin.rule)
+    is_named = origin.calls_evidence is Evidence.MEASURED
+    return "from_node" if is_named else "same line"
+
+
 @define(slots=False)
 class _Builder:
     """The graph while it grows."""
@@ -140,11 +149,7 @@ class _Builder:
             origin = origins[name]
             reason = origin.reason or "no pre-grad node has its line"
             ref = self._add(Level.FX_POST_GRAD, name, name, reason)
-            rule = str(origin.rule)
-            if origin.calls_evidence is not origin.evidence:
-                rule = "same line"
-            elif origin.evidence is Evidence.MEASURED:
-                rule = "from_node"
+            rule = _call_rule(origin)
             for call in origin.calls:
                 start = Ref(Level.FX_PRE_GRAD, call)
                 self._edge(start, ref, origin.calls_evidence, rule)

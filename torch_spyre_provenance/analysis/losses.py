@@ -56,9 +56,11 @@ def _between_stages(bundle: Bundle) -> Iterator[PassLoss]:
     if bundle.loop_ir_pre is None or bundle.loop_ir_post is None:
         return
     before = {op.name: op for op in bundle.loop_ir_pre.ops}
+    by_buffer = {op.buffer: op for op in bundle.loop_ir_pre.ops if op.buffer}
     for op in bundle.loop_ir_post.ops:
-        if op.name in before:
-            for loss in _losses(before[op.name], op):
+        old = before.get(op.name) or by_buffer.get(op.buffer)
+        if old is not None:
+            for loss in _losses(old, op):
                 yield PassLoss(pass_name=ALL_PASSES, loss=loss)
 
 

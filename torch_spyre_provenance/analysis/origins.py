@@ -32,6 +32,7 @@ class Rule(StrEnum):
     ELIMINATION = "elimination"
     REGION = "region"
     MADE_ALONG = "made-along"
+    BEFORE_LOSS = "before-loss"
     FOR_READERS = "for-readers"
     FOR_SOURCES = "for-sources"
     NONE = "none"
@@ -52,6 +53,7 @@ _MEANINGS = {
     Rule.ELIMINATION: "the only call that still lacks its product",
     Rule.REGION: "all calls that a rewrite joined",
     Rule.MADE_ALONG: "what was replaced as its node was made",
+    Rule.BEFORE_LOSS: "its nodes before the pass that lost them",
     Rule.FOR_READERS: "the compiler inserted it: all ops that read it",
     Rule.FOR_SOURCES: "the compiler inserted it: the ops that it reads",
     Rule.NONE: "no rule finds a line",

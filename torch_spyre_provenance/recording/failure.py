@@ -19,13 +19,16 @@ from .fx import COMPUTE, node_devices, target_text
 from .guard import describe
 from .ir import buffer_name
 
+_KERNEL = "kernel_name"
+"""The parameter of `SpyreAsyncCompile.sdsc`."""
+
 _MAX_NAMED = 4
 """Most ops, and most lines, that are named: a fused node can have hundreds."""
 
 
 @frozen(kw_only=True)
 class Subject:
-    """One op that a compile was working on.
+    """One op, or one whole kernel, that a compile was working on.
 
     Attributes:
         name: What it is called, and what it is.
@@ -63,20 +66,24 @@ def subjects_of(error: BaseException) -> tuple[Subject, ...]:
     """Return the ops that the innermost function which was given any was given.
 
     Only arguments count. What a function works on is among them; its other variables
-    may be left over from something else.
+    may be left over from something else. A kernel whose name comes first is the answer
+    where its compiler fails and does not say on which op.
     """
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
     for frame in reversed(frames):
-        found = tuple(s for value in _arguments(frame) for s in _subjects(value))
+        arguments = _arguments(frame)
+        found = tuple(s for value in arguments.values() for s in _subjects(value))
+        if not found and isinstance(arguments.get(_KERNEL), str):
+            found = (Subject(name=f"kernel {arguments[_KERNEL]}"),)
         if found:
             return found
     return ()
 
 
-def _arguments(frame: FrameType) -> Iterator[Any]:
+def _arguments(frame: FrameType) -> dict[str, Any]:
     code, values = frame.f_code, frame.f_locals
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    return (values[name] for name in names if name in values)
+    return {name: values[name] for name in names if name in values}
 
 
 def _subjects(value: Any) -> tuple[Subject, ...]:

@@ -33,6 +33,9 @@ _PATH_PARTS = re.compile(r"[^.\[\]'\"]+")
 MAX_HISTORY = 64
 """Most steps of one `from_node` history that are kept, nearest first."""
 
+MAX_DEPTH = 1_000
+"""Most steps into a history that are taken to find its end."""
+
 
 @define
 class StackTable:
@@ -244,9 +247,7 @@ def _source_fns(stack: object) -> Iterator[SourceFn]:
 
 
 def _history(sources: object) -> Iterator[FromNode]:
-    for count, (source, depth) in enumerate(_walk(sources, 0)):
-        if count == MAX_HISTORY:
-            return
+    for source, depth in _bounded_walk(sources):
         yield FromNode(
             name=source.name,
             target=_bounded(source.target),
@@ -256,12 +257,33 @@ def _history(sources: object) -> Iterator[FromNode]:
         )
 
 
-def _walk(sources: object, depth: int) -> Iterator[tuple[Any, int]]:
-    level: list[Any] = list(sources) if isinstance(sources, Iterable) else []
-    while level and depth < MAX_HISTORY:
-        yield from ((source, depth) for source in level)
-        level = [parent for source in level for parent in source.from_node]
-        depth += 1
+def _bounded_walk(sources: object) -> Iterator[tuple[Any, int]]:
+    """Yield the nearest steps of a history with their depth, and then its far end.
+
+    The end lies in Dynamo's graph, so that it is worth more than what is between. A
+    history that goes on for too long has none.
+    """
+    left = MAX_HISTORY - 1
+    level, depth = _level(sources), 0
+    while level and left > 0:
+        yield from ((source, depth) for source in level[:left])
+        left -= len(level)
+        level, depth = _parents(level), depth + 1
+    while level and depth < MAX_DEPTH:
+        parents = _parents(level)
+        if not parents:
+            yield level[0], depth
+        level, depth = parents, depth + 1
+
+
+def _level(sources: object) -> list[Any]:
+    return list(sources) if isinstance(sources, Iterable) else []
+
+
+def _parents(level: list[Any]) -> list[Any]:
+    """Return the steps before these, each object once: ways may meet again."""
+    parents = (parent for source in level for parent in source.from_node)
+    return list({id(parent): parent for parent in parents}.values())
 
 
 def _bounded(text: str) -> str:

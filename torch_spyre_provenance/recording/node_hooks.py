@@ -196,9 +196,7 @@ class RewriteRecorder:
         """Return what an old node stood for itself, through all earlier rewrites."""
         return self._made.get(old.name) or _Made(olds=(old,), direct=frozenset())
 
-    def _absorbed(
-        self, rewrite: _Rewrite, replaced: Iterable[_Made]
-    ) -> Iterator[_Old]:
+    def _absorbed(self, rewrite: _Rewrite, replaced: Iterable[_Made]) -> Iterator[_Old]:
         for made in replaced:
             yield from made.absorbed
         for old in rewrite.absorbed.values():

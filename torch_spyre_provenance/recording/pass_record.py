@@ -14,9 +14,10 @@ from .ir import buffer_name
 
 @frozen(kw_only=True)
 class _Seen:
-    """What one operation showed at one moment; the object is kept to tell it apart."""
+    """What one operation showed at one moment; the objects are kept to know them by."""
 
     operation: Any
+    body: Any
     buffer: str | None
     origins: frozenset[torch.fx.Node]
     origin_node: torch.fx.Node | None
@@ -27,7 +28,8 @@ class PassRecorder:
     """Keeps what each pass did to the operations of one graph.
 
     One walk over the operations per pass: the state after a pass is the state before
-    the next. Operations are told apart by name, so that a rebuilt one is recognised.
+    the next. An operation is known by its name, so that a rebuilt one is recognised. One
+    that got another name is removed and made, and still loses what it had before.
 
     Attributes:
         steps: The passes that changed something, in order.
@@ -49,6 +51,7 @@ class PassRecorder:
             operations: The graph's operations now.
         """
         before, after = self._before, _look(operations)
+        known = _before_names(before, after)
         step = PassStep(
             name=name,
             index=self._n_passes,
@@ -64,8 +67,8 @@ class PassRecorder:
             losses=tuple(
                 loss
                 for op, seen in after.items()
-                if op in before
-                for loss in _losses(op, before[op], seen)
+                if op in known
+                for loss in _losses(op, before[known[op]], seen)
             ),
         )
         if step.created or step.removed or step.rebuilt or step.losses:
@@ -78,12 +81,39 @@ def _look(operations: Iterable[Any]) -> dict[str, _Seen]:
     return {
         operation.get_operation_name(): _Seen(
             operation=operation,
+            body=getattr(operation, "data", None),
             buffer=buffer_name(operation),
             origins=frozenset(getattr(operation, "origins", None) or ()),
             origin_node=getattr(operation, "origin_node", None),
         )
         for operation in operations
     }
+
+
+def _before_names(before: dict[str, _Seen], after: dict[str, _Seen]) -> dict[str, str]:
+    """Return the name before a pass of each operation after it that was there.
+
+    It is known by its name, else by its buffer's, else as the very same object or loop
+    body.
+    """
+    names = {op: op for op in after if op in before}
+    if len(names) == len(after) or len(names) == len(before):
+        return names
+    gone = {key: op for op in before if op not in names for key in _marks(before[op])}
+    for op, seen in after.items():
+        if op not in names:
+            olds = [gone[key] for key in _marks(seen) if key in gone]
+            names.update({op: old for old in olds[:1]})
+    return names
+
+
+def _marks(seen: _Seen) -> Iterable[object]:
+    """Yield what an operation is known by besides its name, the surest first."""
+    if seen.buffer is not None:
+        yield seen.buffer
+    yield id(seen.operation)
+    if seen.body is not None:
+        yield id(seen.body)
 
 
 def _created(op: str, seen: _Seen) -> Created:

@@ -7,7 +7,7 @@ numbers of a table; the two ends of the edges are differences from the edge befo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from typing import Any
 
@@ -17,7 +17,7 @@ from ..analysis.attribution import Attribution, Attributor, Location
 from ..analysis.lineage import Edge, Level, Lineage, Ref, build_lineage
 from ..analysis.origins import Rule
 from ..analysis.sdsc import LinkState, SdscLink, link_files
-from ..model import Evidence, FxNode, IrOp, Op, OpArg, Stage
+from ..model import Evidence, Frame, FxNode, IrOp, Op, OpArg, Stage
 from .escape import ShortPaths, visible
 
 _LONGEST = 2000
@@ -132,8 +132,8 @@ class _Columns:
             "missing": missing,
             "sources": list(self._sources()),
             "stacks": [
-                [self._frame(n, frame) for frame in stack]
-                for n, stack in enumerate(map(tuple, self.facts.bundle.stacks))
+                [self._frame(frame) for frame in stack]
+                for stack in self.facts.bundle.stacks
             ],
             "kernels": self._kernels(),
             "rules": {rule.value: rule.meaning for rule in Rule},
@@ -181,21 +181,16 @@ class _Columns:
 
     def _column(self, column: str) -> dict[str, Any]:
         index, keys = self.facts.index, self.keys[column]
-        match column:
-            case Level.SOURCE:
-                return self._lines(keys)
-            case Level.FX_PRE_GRAD:
-                return self._fx([index.pre_nodes[key] for key in keys])
-            case Level.FX_POST_GRAD:
-                return self._fx([index.post_nodes[key] for key in keys])
-            case Level.LOOP_IR_PRE:
-                return self._ir([index.ir_pre[key] for key in keys])
-            case Level.LOOP_IR_POST:
-                return self._ir([index.ir_post[key] for key in keys])
-            case Level.OP_SPEC:
-                return self._ops()
-            case _:
-                return self._sdsc()
+        parts: dict[str, Callable[[], dict[str, Any]]] = {
+            Level.SOURCE: lambda: self._lines(keys),
+            Level.FX_PRE_GRAD: lambda: self._fx([index.pre_nodes[k] for k in keys]),
+            Level.FX_POST_GRAD: lambda: self._fx([index.post_nodes[k] for k in keys]),
+            Level.LOOP_IR_PRE: lambda: self._ir([index.ir_pre[k] for k in keys]),
+            Level.LOOP_IR_POST: lambda: self._ir([index.ir_post[k] for k in keys]),
+            Level.OP_SPEC: self._ops,
+            Stage.SUPER_DSC: self._sdsc,
+        }
+        return parts[column]()
 
     def _lines(self, keys: Iterable[str]) -> dict[str, Any]:
         places = [key.rpartition(":") for key in keys]
@@ -221,9 +216,11 @@ class _Columns:
         number = self.strings.number
         return {
             "names": [shown(op.name) for op in ops],
-            "note": [number(op.kernel or op.type) for op in ops],
+            "note": [number(op.kernel or op.origin_node or op.type) for op in ops],
+            "type": [number(op.type) for op in ops],
             "buffer": [number(op.buffer) for op in ops],
             "reads": [number(", ".join(op.reads)) for op in ops],
+            "origins": [number(", ".join(op.origins)) for op in ops],
             "origin": [number(op.origin_node) for op in ops],
         }
 
@@ -233,12 +230,16 @@ class _Columns:
         found = self.facts.attributions
         stacks = {id(place): n for n, place in enumerate(self.facts.locations) if place}
         return {
-            "names": [shown(each.ir_op or op.spec_path) for op, each in _both(ops, found)],
+            "names": [
+                shown(each.ir_op or op.spec_path) for op, each in _both(ops, found)
+            ],
             "note": [number(op.op) for op in ops],
             "path": [op.spec_path for op in ops],
             "buffer": [number(op.buffer) for op in ops],
             "module": [number(each.module_path) for each in found],
-            "type": [number(each.modules[-1].type if each.modules else "") for each in found],
+            "type": [
+                number(each.modules[-1].type if each.modules else "") for each in found
+            ],
             "aten": [number(each.aten_op) for each in found],
             "rule": [number(each.rule) for each in found],
             "reason": [number(each.reason) for each in found],
@@ -276,7 +277,7 @@ class _Columns:
         ]
 
     def _sources(self) -> Iterator[dict[str, Any]]:
-        """Yield the files with their recorded lines, and lines that only traces quote."""
+        """Yield the files with their lines, as recorded or as traces quote them."""
         lines: dict[str, dict[int, str]] = {
             file.path: {line.number: line.text for line in file.lines}
             for file in self.facts.bundle.sources
@@ -298,7 +299,8 @@ class _Columns:
                 ],
             }
 
-    def _frame(self, stack: int, frame: Any) -> int:
+    def _frame(self, frame: Frame) -> int:
+        """Return the number of a frame, which many stacks may share."""
         text = self.facts.text(frame)
         key = (
             self.strings.number(frame.file),

@@ -12,6 +12,7 @@ from torch.nn import functional as F  # noqa: N812 - its name everywhere
 from torch.utils.checkpoint import checkpoint
 
 from torch_spyre_provenance.frontends.host.device import activate
+from torch_spyre_provenance.frontends.host.eager import run_on_host
 
 activate()
 
@@ -397,3 +398,32 @@ def test_saved_weights_load_on_the_host():
     file.seek(0)
     loaded = torch.load(file, map_location="cpu")
     assert torch.equal(module.weight.cpu(), loaded["weight"])
+
+
+@pytest.mark.parametrize(
+    ("operator", "dtype"),
+    [
+        (torch.fmod, torch.int64),
+        (torch.fmod, torch.float64),
+        (torch.remainder, torch.float16),
+        (torch.atan2, torch.float32),
+    ],
+)
+def test_numbers_are_tensors_where_the_schema_says_so(operator, dtype):
+    """A number that torch unwrapped becomes a tensor again, of the same type."""
+    host = torch.arange(1, 7).to(dtype)
+    expected = operator(host, torch.tensor(2.7).to(dtype))
+    actual = torch.empty(0, dtype=dtype, device="spyre")
+    number = torch.tensor(2.7).to(dtype).item()
+    overload = getattr(torch.ops.aten, operator.__name__)
+    name = "Tensor_out" if operator is not torch.atan2 else "out"
+    run_on_host(getattr(overload, name), host.to("spyre"), number, out=actual)
+    assert_same(expected, actual)
+
+
+@pytest.mark.parametrize("dtype", [torch.int32, torch.float32])
+def test_histograms_of_integers(dtype):
+    """Integers can be counted, which models do on every device but the host."""
+    values = torch.tensor([0, 1, 1, 3])
+    actual = torch.histc(values.to(dtype).to("spyre"), bins=4, min=0, max=3)
+    assert_same(torch.tensor([1, 2, 0, 1]).to(dtype), actual)

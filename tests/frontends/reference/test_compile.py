@@ -303,3 +303,29 @@ def test_overlapping_inputs_run_on_the_host(compiled):
         actual = torch.compile(lambda a: a * 2)(x.to(DEVICE).unfold(0, 8, 1))
     torch.testing.assert_close(actual.cpu(), x.unfold(0, 8, 1) * 2)
     assert [] == compiled.kernels
+
+
+@pytest.mark.parametrize("taken", [True, False])
+def test_the_branches_of_a_condition_are_compiled(compiled, taken):
+    """A branch goes through the same passes, and the taken one runs."""
+
+    def branches(condition, x):
+        return torch.cond(
+            condition, lambda x: x + 1, lambda x: torch.relu(x) * 2 - 3, (x,)
+        )
+
+    x = torch.randn(8, 64)
+    condition = torch.tensor(taken)
+    with torch.no_grad():
+        actual = torch.compile(branches)(condition.to(DEVICE), x.to(DEVICE))
+    torch.testing.assert_close(actual.cpu(), branches(condition, x))
+    assert [["add"], ["relufwd", "mul", "sub"]] == compiled.ops
+
+
+def test_a_rolled_tensor(compiled):
+    """Its look-up divides integers, which run on the host."""
+    x = torch.randn(8, 64)
+    with torch.no_grad():
+        actual = torch.compile(lambda a: torch.roll(a, 3, 1) * 2)(x.to(DEVICE))
+    torch.testing.assert_close(actual.cpu(), torch.roll(x, 3, 1) * 2)
+    assert [["mul"]] == compiled.ops

@@ -12,6 +12,7 @@ from torch._inductor.codegen.common import (
     get_scheduling_for_device,
     get_wrapper_codegen_for_device,
 )
+from torch import nn
 from torch.nn import functional
 
 from torch_spyre_provenance.frontends import reference
@@ -117,3 +118,14 @@ def test_what_is_native(function, dtype, expected):
     """The operator, its types and its shapes decide."""
     *_, node = graph_of(function, torch.ones(4, 8, dtype=dtype))
     assert expected == native.is_native(node)
+
+
+def test_compiling_nothing_leaves_the_kernels_alone():
+    """Where Dynamo skips every frame of a model, it does not compile ours instead."""
+    reference.register()
+    torch._dynamo.reset()
+    model = nn.Sequential(nn.Linear(8, 8), nn.ReLU()).to(DEVICE)
+    eager = model(torch.ones(2, 8).to(DEVICE))
+    model.compile()
+    torch.testing.assert_close(model(torch.ones(2, 8).to(DEVICE)).cpu(), eager.cpu())
+    assert 0 == torch._dynamo.utils.counters["stats"]["unique_graphs"]

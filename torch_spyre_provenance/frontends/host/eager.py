@@ -31,6 +31,7 @@ from .memory import VIEW_KEYS, to_host, to_spyre
 
 _aten = torch.ops.aten
 _KEY = "PrivateUse1"
+_TENSOR = torch._C.TensorType.get()
 
 
 @frozen(kw_only=True)
@@ -39,12 +40,14 @@ class _Plan:
 
     Attributes:
         names: Names of all arguments, in order.
+        tensors: Names of the arguments that are one tensor each, results apart.
         outputs: Names of the ``out=`` arguments.
         written: For each result the name of the argument that it is, or None.
         is_view: Whether a result aliases an argument that is not written.
     """
 
     names: tuple[str, ...]
+    tensors: frozenset[str]
     outputs: frozenset[str]
     written: tuple[str | None, ...]
     is_view: bool
@@ -61,6 +64,11 @@ def _plan(op: torch._ops.OpOverload) -> _Plan:
     aliases = tuple(result.alias_info for result in schema.returns)
     return _Plan(
         names=tuple(argument.name for argument in schema.arguments),
+        tensors=frozenset(
+            a.name
+            for a in schema.arguments
+            if not a.is_out and _TENSOR.isSubtypeOf(a.type)
+        ),
         outputs=frozenset(a.name for a in schema.arguments if a.is_out),
         written=tuple(
             None if alias is None else writes.get(frozenset(alias.before_set))
@@ -84,7 +92,7 @@ def run_on_host(op: torch._ops.OpOverload, *args: Any, **kwargs: Any) -> Any:
     plan = _plan(op)
     if plan.is_view:
         return op.redispatch(VIEW_KEYS, *args, **kwargs)
-    given = dict(zip(plan.names, args, strict=False)) | kwargs
+    given = _with_tensors(plan, dict(zip(plan.names, args, strict=False)) | kwargs)
     fresh = {
         name: _map_tensors(given[name], empty_on_host)
         for name in plan.outputs
@@ -98,6 +106,27 @@ def run_on_host(op: torch._ops.OpOverload, *args: Any, **kwargs: Any) -> Any:
     for name, values in fresh.items():
         _write_out(given[name], values)
     return _results(plan, result, given, hosted)
+
+
+def _with_tensors(plan: _Plan, given: dict[str, Any]) -> dict[str, Any]:
+    """Turn numbers back into the tensors that they were.
+
+    Before it calls a Python kernel, torch unwraps the tensors that it made of numbers.
+    """
+    numbers = {
+        name: value
+        for name, value in given.items()
+        if name in plan.tensors and isinstance(value, bool | int | float | complex)
+    }
+    if not numbers:
+        return given
+    tensors = (given[name] for name in plan.names if name in plan.tensors & set(given))
+    *_, like = [0, *(value for value in tensors if isinstance(value, torch.Tensor))]
+    return given | {
+        # A number gives way to the other operand's type.
+        name: torch.tensor(value, dtype=torch.result_type(like, value), device="cpu")
+        for name, value in numbers.items()
+    }
 
 
 def _results(
@@ -172,6 +201,12 @@ def _convolution_backward(
     return results
 
 
+def _histogram(tensor: torch.Tensor, *settings: Any) -> torch.Tensor:
+    """Count integers too, as other devices do and the host does not."""
+    counts: torch.Tensor = _aten.histc.default(tensor.double(), *settings)
+    return counts.to(tensor.dtype)
+
+
 _KERNELS: dict[str, Callable[..., Any]] = {
     "empty.memory_format": allocation.empty,
     "empty_strided": allocation.empty_strided,
@@ -190,6 +225,7 @@ _HOST_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "native_group_norm": _aten.native_group_norm.default,
     "silu_backward": _aten.silu_backward.default,
     "mish_backward": _aten.mish_backward.default,
+    "histc": _histogram,
     "addr": _aten.addr.default,
     "convolution_overrideable": _aten.convolution.default,
     "convolution_backward_overrideable": _convolution_backward,
@@ -207,12 +243,14 @@ def register() -> tuple[torch.library.Library, ...]:
         The registrations; they last as long as these objects are kept.
     """
     anything = torch.library.Library("_", "IMPL")
-    anything.fallback(run_on_host, _KEY)
+    # Dynamo compiles what a frame that it skipped calls: that must not be these.
+    anything.fallback(torch.compiler.disable(run_on_host), _KEY)
     aten = torch.library.Library("aten", "IMPL")
     for name, kernel in _KERNELS.items():
-        aten.impl(name, kernel, _KEY)
+        aten.impl(name, torch.compiler.disable(kernel), _KEY)
     for name, function in _HOST_FUNCTIONS.items():
-        aten.impl(name, _on_host_tensors(function), _KEY)
+        kernel = torch.compiler.disable(_on_host_tensors(function))
+        aten.impl(name, kernel, _KEY)
     for flag in ("Conjugate", "Negative"):
         # A copy applies these flags itself; without this, torch would copy to apply
         # them before it copies.

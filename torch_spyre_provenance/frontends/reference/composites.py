@@ -93,6 +93,71 @@ def _softmax(x: Tensor, dim: int, dtype: torch.dtype | None = None) -> Tensor:
         return powers / torch.sum(powers, dim, keepdim=True)
 
 
+def _attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    *,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Tensor:
+    op = aten.scaled_dot_product_attention.default
+    tensors = (query, key, value)
+    same = len({(t.dtype, t.dim()) for t in tensors}) == 1
+    if (
+        not (same and query.dtype in _FLOAT_TYPES and query.dim() >= 3)
+        or dropout_p > 0
+        or (is_causal and attn_mask is not None)
+        or _wants_gradient(*tensors, attn_mask)
+    ):
+        result: Tensor = _composite(
+            op,
+            *(query, key, value, attn_mask, dropout_p, is_causal),
+            scale=scale,
+            enable_gqa=enable_gqa,
+        )
+        return result
+    with set_original_aten_op(op):
+        if enable_gqa:
+            key, value = (_repeat_heads(t, query.size(-3)) for t in (key, value))
+        if is_causal:
+            shape = (query.size(-2), key.size(-2))
+            attn_mask = torch.ones(shape, dtype=torch.bool, device=query.device).tril()
+        factor = query.size(-1) ** -0.5 if scale is None else scale
+        scores = torch.matmul(query * factor, key.transpose(-2, -1))
+        return torch.matmul(_attention_weights(scores, attn_mask), value)
+
+
+def _repeat_heads(tensor: Tensor, count: int) -> Tensor:
+    """Repeat each head so that there are `count` of them."""
+    each = count // tensor.size(-3)
+    if each == 1:
+        return tensor
+    *batch, heads, length, width = tensor.shape
+    wide = tensor.unsqueeze(-3).expand(*batch, heads, each, length, width)
+    return wide.reshape(*batch, count, length, width)
+
+
+def _attention_weights(scores: Tensor, mask: Tensor | None) -> Tensor:
+    """Return the softmax over the last dimension; zeros where a mask leaves nothing."""
+    if mask is None:
+        powers = torch.exp(scores - torch.ops.spyre.amax(scores, [-1], True))
+        return powers / torch.sum(powers, -1, keepdim=True)
+    limits = torch.finfo(scores.dtype)
+    if mask.dtype is torch.bool:
+        nothing = torch.full((), -torch.inf, dtype=scores.dtype, device=scores.device)
+        scores = torch.where(mask, scores, nothing)
+    else:
+        scores = scores + mask
+    largest = torch.ops.spyre.amax(scores, [-1], True)
+    powers = torch.exp(scores - torch.clamp_min(largest, limits.min))
+    total = torch.sum(powers, -1, keepdim=True)
+    return powers / torch.clamp_min(total, limits.tiny)
+
+
 def _layer_norm(
     x: Tensor,
     normalized_shape: Sequence[int],
@@ -137,6 +202,7 @@ _KERNELS: dict[str, Callable[..., Tensor]] = {
     "layer_norm": _layer_norm,
     "linear": _linear,
     "rms_norm": _rms_norm,
+    "scaled_dot_product_attention": _attention,
     "silu": _silu,
     "softmax.int": _softmax,
     "softplus": _softplus,

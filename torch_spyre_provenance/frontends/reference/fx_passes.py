@@ -28,6 +28,7 @@ from torch.fx import GraphModule, Node
 from torch.fx.experimental.proxy_tensor import set_original_aten_op
 
 from . import native
+from .passes import extra_names
 
 _SOURCES = tuple(str(path) for path in sorted(Path(__file__).parent.glob("*.py")))
 _PRODUCTS = PatternMatcherPass(pass_name="decompose_addmm")  # noqa: S106 - a name
@@ -90,8 +91,9 @@ class LoweringPass(CustomGraphModulePass):
                 _prepare(node)
 
     def uuid(self) -> Any:
-        """Return a hash of the front end's sources."""
-        return get_hash_for_files(_SOURCES)
+        """Return a hash of the front end's sources, with what was added to its passes."""
+        own = get_hash_for_files(_SOURCES)
+        return (own, *extra_names()) if extra_names() else own
 
 
 def _prepare(node: Node) -> None:

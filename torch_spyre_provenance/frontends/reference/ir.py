@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from torch._inductor import ir
@@ -62,10 +63,28 @@ class SpyreConstantFallback(ir.ExternKernel):
     def codegen(self, wrapper: PythonWrapperCodegen) -> None:
         """Write the line that makes the tensor."""
         dtype, device = self.get_dtype(), self.get_device_or_error()
+        finite = math.isfinite(self.value)
+        number = repr(self.value) if finite else f"float({str(self.value)!r})"
         wrapper.writeline(
             f"{self.get_name()} = spyre_constant_tensor("
-            f"{self.value!r}, torch.device({str(device)!r}), {dtype})"
+            f"{number}, torch.device({str(device)!r}), {dtype})"
         )
+
+
+class SpyreEmptyFallback(ir.ExternKernel):
+    """A bare allocation, which the loop nests after it fill part by part."""
+
+    def __init__(self, layout: ir.Layout) -> None:
+        super().__init__(None, layout, [])
+        self.name = ir.V.graph.register_buffer(self)
+        ir.V.graph.register_operation(self)
+
+    def should_allocate(self) -> bool:
+        """Return True: the wrapper's own allocation is all there is to it."""
+        return True
+
+    def codegen(self, wrapper: PythonWrapperCodegen) -> None:
+        """Write nothing."""
 
 
 def realized(data: ir.Loops) -> ir.TensorBox:

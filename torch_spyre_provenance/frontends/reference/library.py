@@ -85,6 +85,7 @@ _OPERATORS = (
     Operator(
         schema="amax(Tensor x, int[] dim, bool keepdim) -> Tensor", kernel=torch.amax
     ),
+    Operator(schema="cat(Tensor[] tensors, int dim) -> Tensor", kernel=torch.cat),
     Operator(schema="restickify(Tensor x) -> Tensor", kernel=torch.clone),
     Operator(
         schema="constant(float value, ScalarType dtype, Device device) -> Tensor",

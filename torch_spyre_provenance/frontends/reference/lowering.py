@@ -15,9 +15,10 @@ import torch
 from torch._inductor import ir
 from torch._inductor.lowering import lowerings, register_lowering
 from torch._inductor.runtime.hints import ReductionHint
+from torch._inductor.virtualized import V
 
 from . import library, op_table
-from .ir import SpyreReduction, computed, realized
+from .ir import SpyreEmptyFallback, SpyreReduction, computed, realized
 from .rewriting import named_pointwise
 
 Index = Sequence[Any]
@@ -29,6 +30,7 @@ def register() -> None:
     library.define()
     table: dict[Any, Callable[..., Any]] = {
         torch.ops.spyre.batchmatmul.default: batchmatmul,
+        torch.ops.spyre.cat.default: cat,
         torch.ops.spyre.reduce.default: reduce,
         torch.ops.spyre.restickify.default: restickify,
         torch.ops.spyre.gelu.default: gelu,
@@ -117,6 +119,29 @@ def _reduction(
             op_info=op_info or {},
         )
     )
+
+
+def cat(tensors: Sequence[ir.TensorBox], dim: int) -> ir.TensorBox:
+    """Lower a concatenation: an allocation, and one copy for each of the tensors.
+
+    The allocation goes to the front of the graph, where it cuts no kernel in two.
+    """
+    graph = V.graph
+    first, *_ = tensors
+    dim %= len(first.get_size())
+    result = graph.current_node.meta["val"]
+    layout = ir.FixedLayout(
+        first.get_device_or_error(), result.dtype, result.shape, result.stride()
+    )
+    whole = ir.TensorBox.create(SpyreEmptyFallback(layout))
+    graph.operations.insert(0, graph.operations.pop())
+    start = 0
+    for tensor in tensors:
+        end = start + int(tensor.get_size()[dim])
+        part = lowerings[torch.ops.aten.slice.Tensor](whole, dim, start, end)
+        ir.MutationLayoutSHOULDREMOVE.realize_into(tensor, part)
+        start = end
+    return whole
 
 
 def restickify(x: ir.TensorBox) -> ir.TensorBox:

@@ -31,11 +31,14 @@ VIEWS = frozenset(
         aten.reshape.default,
         aten.select.int,
         aten.slice.Tensor,
+        aten.split.Tensor,
+        aten.split_with_sizes.default,
         aten.squeeze.default,
         aten.squeeze.dim,
         aten.squeeze.dims,
         aten.t.default,
         aten.transpose.int,
+        aten.unbind.int,
         aten.unsqueeze.default,
         aten.view.default,
         aten._unsafe_view.default,
@@ -45,15 +48,18 @@ VIEWS = frozenset(
 
 _POINTWISE: dict[Any, str] = {
     aten.abs.default: "abs",
+    aten.add.Scalar: "add",
     aten.add.Tensor: "add",
     aten.clamp_max.default: "minimum",
     aten.clamp_min.default: "maximum",
     aten.clone.default: "identity",
+    aten.div.Scalar: "truediv",
     aten.div.Tensor: "truediv",
     aten.eq.Scalar: "eq",
     aten.eq.Tensor: "eq",
     aten.exp.default: "exp",
     aten.floor.default: "floor",
+    aten.full.default: "identity",
     aten.ge.Scalar: "ge",
     aten.ge.Tensor: "ge",
     aten.gt.Scalar: "gt",
@@ -66,6 +72,7 @@ _POINTWISE: dict[Any, str] = {
     aten.lt.Tensor: "lt",
     aten.maximum.default: "maximum",
     aten.minimum.default: "minimum",
+    aten.mul.Scalar: "mul",
     aten.mul.Tensor: "mul",
     aten.ne.Scalar: "ne",
     aten.ne.Tensor: "ne",
@@ -76,6 +83,7 @@ _POINTWISE: dict[Any, str] = {
     aten.sigmoid.default: "sigmoid",
     aten.sqrt.default: "sqrt",
     aten.square.default: "mul",
+    aten.sub.Scalar: "sub",
     aten.sub.Tensor: "sub",
     aten.tanh.default: "tanh",
     aten.where.self: "where",
@@ -103,6 +111,11 @@ def _product(node: Node) -> Retargeted:
     return torch.ops.spyre.batchmatmul.default, node.args[:2]
 
 
+def _concatenation(node: Node) -> Retargeted:
+    tensors, *dim = node.args
+    return torch.ops.spyre.cat.default, (tensors, dim[0] if dim else 0)
+
+
 def _reduction(kind: str) -> Callable[[Node], Retargeted]:
     def retarget(node: Node) -> Retargeted:
         x, *rest = node.args
@@ -120,6 +133,7 @@ def _reduction(kind: str) -> Callable[[Node], Retargeted]:
 RETARGETS: dict[Any, Callable[[Node], Retargeted]] = {
     aten.mm.default: _product,
     aten.bmm.default: _product,
+    aten.cat.default: _concatenation,
     aten.amax.default: _reduction("max"),
     aten.amin.default: _reduction("min"),
     spyre.amax.default: _reduction("max"),

@@ -34,11 +34,19 @@ PRE_SCHEDULING: tuple[Pass, ...] = (
 )
 """The pipeline, in order."""
 
+EXTRA: list[Pass] = []
+"""Passes of others, run after the pipeline in order. Append to add one."""
+
+
+def extra_names() -> tuple[str, ...]:
+    """Return the names of the extra passes, which are part of every cache key."""
+    return tuple(f"{step.__module__}.{step.__qualname__}" for step in EXTRA)
+
 
 def run_pre_scheduling(graph: GraphLowering) -> None:
     """Run the pipeline over the operations of a graph, in place."""
     plan = propagation.LayoutPlan()
-    for step in PRE_SCHEDULING:
+    for step in (*PRE_SCHEDULING, *EXTRA):
         for observe in tuple(OBSERVERS):
             observe(step.__name__, graph, after=False)
         step(graph, plan)

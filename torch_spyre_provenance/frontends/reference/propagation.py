@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import torch
 from attrs import evolve, field, frozen
 from torch._inductor import ir
+from torch._inductor.graph import SubgraphLowering
 
 from . import op_table
 from .coordinates import NotOnDeviceError, host_coordinates
@@ -268,6 +269,8 @@ def _static_inputs(graph: GraphLowering) -> set[str]:
     context = torch._guards.TracingContext.try_get()
     if context is None or context.fw_metadata is None or graph.is_backward:
         return set()
+    if isinstance(graph, SubgraphLowering):
+        return set()  # the context speaks of the inputs of the graph around it
     names = graph.graph_input_names
     indices = context.fw_metadata.static_input_indices
     return {names[index] for index in indices if index < len(names)}

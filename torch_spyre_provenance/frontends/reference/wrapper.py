@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from torch._inductor.codegen.wrapper import PythonWrapperCodegen
+from torch._inductor.codegen.wrapper import (
+    PythonWrapperCodegen,
+    SubgraphPythonWrapperCodegen,
+)
 from torch._inductor.virtualized import V
 
 from ..contract import DEVICE
@@ -29,36 +32,8 @@ _IMPORTS = f"""
 """
 
 
-class SpyrePythonWrapperCodegen(PythonWrapperCodegen):
-    """Writes the module that allocates, runs the kernels and returns the outputs."""
-
-    @classmethod
-    def create(
-        cls,
-        is_subgraph: bool,
-        subgraph_name: str | None,
-        parent_wrapper: PythonWrapperCodegen | None,
-        partition_signatures: Any = None,
-    ) -> PythonWrapperCodegen:
-        """Run the pre-scheduling passes over the graph and return its wrapper.
-
-        Inductor calls this between lowering and scheduling. It makes an instance of
-        the class that it is called on, so that a subclass can override it and call it.
-        """
-        if is_subgraph:
-            inner: PythonWrapperCodegen = PythonWrapperCodegen.create(
-                is_subgraph, subgraph_name, parent_wrapper, partition_signatures
-            )
-            return inner
-        run_pre_scheduling(V.graph)
-        return cls()
-
-    def write_header(self) -> None:
-        """Write the imports, and rebind `async_compile` to the device's."""
-        super().write_header()
-        self.imports.splice(_IMPORTS, strip=True)
-        self.header.writeline("del async_compile")
-        self.header.writeline("async_compile = SpyreAsyncCompile()")
+class _SpyreAllocation(PythonWrapperCodegen):
+    """Writes the lines that allocate buffers."""
 
     def make_buffer_allocation(self, buffer: Any) -> str:
         """Return the line that allocates a buffer, with its stick layout."""
@@ -86,3 +61,42 @@ class SpyrePythonWrapperCodegen(PythonWrapperCodegen):
         if delete_old and old.get_name() not in V.graph.get_output_names():
             line += f"; {self.make_buffer_free(old)}"
         return line
+
+
+class _SpyreSubgraphWrapperCodegen(_SpyreAllocation, SubgraphPythonWrapperCodegen):
+    """Writes the function of a graph inside another one."""
+
+
+class SpyrePythonWrapperCodegen(_SpyreAllocation, PythonWrapperCodegen):
+    """Writes the module that allocates, runs the kernels and returns the outputs."""
+
+    @classmethod
+    def create(
+        cls,
+        is_subgraph: bool,
+        subgraph_name: str | None,
+        parent_wrapper: PythonWrapperCodegen | None,
+        partition_signatures: Any = None,
+    ) -> PythonWrapperCodegen:
+        """Run the pre-scheduling passes over the graph and return its wrapper.
+
+        Inductor calls this between lowering and scheduling. It makes an instance of
+        the class that it is called on, so that a subclass can override it and call it.
+        The branches of a condition and the like are graphs of their own, and functions
+        of the same module.
+        """
+        # A partition is a part of a graph that the passes have been over.
+        if partition_signatures is None:
+            run_pre_scheduling(V.graph)
+        if not is_subgraph:
+            return cls()
+        return _SpyreSubgraphWrapperCodegen(
+            subgraph_name, parent_wrapper, partition_signatures
+        )
+
+    def write_header(self) -> None:
+        """Write the imports, and rebind `async_compile` to the device's."""
+        super().write_header()
+        self.imports.splice(_IMPORTS, strip=True)
+        self.header.writeline("del async_compile")
+        self.header.writeline("async_compile = SpyreAsyncCompile()")
