@@ -6,10 +6,11 @@ Those of `transformers` are made from a configuration, so nothing is downloaded.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 from typing import Any
 
 import torch
-from attrs import field, frozen
+from attrs import frozen
 from torch import nn
 from torch.nn import functional
 
@@ -27,13 +28,11 @@ class Architecture:
         make: Makes it, on the host.
         inputs: Makes its keyword arguments, on the host.
         fullgraph: Whether Dynamo is asked for a single graph.
-        extern: The ATen operators that run on the host, by name: what the device lacks.
     """
 
     make: Callable[[], nn.Module]
     inputs: Callable[[], dict[str, Any]]
     fullgraph: bool = True
-    extern: frozenset[str] = field(default=frozenset(), converter=frozenset)
 
 
 def words(*shape: int) -> torch.Tensor:
@@ -179,7 +178,7 @@ class ResNet18(nn.Module):
                     _Residual(inward, outward, 1 if inward == outward else 2),
                     _Residual(outward, outward, 1),
                 )
-                for inward, outward in zip(widths, widths[1:], strict=False)
+                for inward, outward in pairwise(widths)
             )
         )
         self.head = nn.Linear(widths[-1], 10)

@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from bundle_factory import recorded
+from bundle_factory import bundle, fx, ir, kernel, line, recorded, spec
 from report.many_ops import many_ops
 
+from torch_spyre_provenance.model import Bundle
 from torch_spyre_provenance.report.html import render
 
 KERNEL = "sdsc_fused_addmm_linear_relu_0"
@@ -25,6 +26,17 @@ FLAGS = [
     "--disable-sync",
 ]
 MIB = 1 << 20
+HOSTILE = "</script><script>document.title = 'taken'</script><b id=taken>{{ 7 * 7 }}"
+MADE = {
+    "empty": bundle(pre=None, post=None),
+    "hostile": bundle(
+        stacks=(line(1, HOSTILE, file=f"/{HOSTILE}.py"),),
+        pre=(fx(HOSTILE, HOSTILE, stack=0),),
+        post=(fx("p", HOSTILE, stack=0, module=HOSTILE, came_from=(HOSTILE,)),),
+        ir_post=(ir(0, "p"), ir(1, "lost")),
+        kernels=(kernel(spec(0, HOSTILE), spec(1), name=HOSTILE),),
+    ),
+}
 
 
 def without(what: str) -> None:
@@ -59,12 +71,18 @@ def pages(tmp_path_factory) -> Callable[[str], Path]:
     def page_of(name: str) -> Path:
         path = root / f"{name}.html"
         if not path.exists():
-            number = name.removeprefix("deep")
-            value = many_ops(int(number)) if number.isdecimal() else recorded(name)
-            path.write_bytes(render(value))
+            path.write_bytes(render(bundle_of(name)))
         return path
 
     return page_of
+
+
+def bundle_of(name: str) -> Bundle:
+    """Return a recorded bundle, or one that is made here."""
+    number = name.removeprefix("deep")
+    if number.isdecimal():
+        return many_ops(int(number))
+    return MADE[name] if name in MADE else recorded(name)
 
 
 class Tab:
@@ -352,6 +370,35 @@ def test_edges_between_visible_rows_are_drawn(open_tab):
     tab.page.wait_for_selector("svg path", state="attached")
 
     assert tab.page.locator("svg path.measured").count() == 6
+
+
+def test_a_page_of_nothing_opens(open_tab):
+    """No stage was recorded, and each column says so; nothing complains."""
+    tab = open_tab("empty")
+    tab.press("f", "Escape")
+
+    assert tab.page.locator(".column .why:visible").count() == 7
+
+
+def test_hostile_names_are_text_in_the_browser(open_tab):
+    """A stranger's bundle shows its names, and does nothing else."""
+    tab = open_tab("hostile")
+    tab.row("op_spec", "op0").click()
+
+    assert tab.lit("fx_pre_grad") == [HOSTILE]
+    assert tab.page.locator("#taken").count() == 0
+    assert tab.page.title() != "taken"
+
+
+def test_an_op_without_a_line_says_why(open_tab):
+    """It has its mark, and its reason in the details."""
+    tab = open_tab("hostile")
+    tab.row("op_spec", "op1").click()
+
+    assert tab.row("op_spec", "op1").locator(".mark").inner_text() == "?"
+    assert "missing (its FX nodes were not recorded)" in (
+        tab.page.locator("#details").inner_text()
+    )
 
 
 @pytest.mark.parametrize(("scheme", "is_dark"), [("light", False), ("dark", True)])

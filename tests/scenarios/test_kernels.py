@@ -29,7 +29,11 @@ def bundle(bundles):
     return recorded
 
 
-EXPECTED = [("relufwd", ["first"]), ("batchmatmul", ["product"]), ("relufwd", ["second"])]
+EXPECTED = [
+    ("relufwd", ["first"]),
+    ("batchmatmul", ["product"]),
+    ("relufwd", ["second"]),
+]
 
 
 def test_equal_ops_keep_their_lines_where_they_share_a_file(bundle):
@@ -82,9 +86,11 @@ def test_every_kernel_has_a_line(record_one):
     bundle = record_one(cut, half(64, 64), half(64, 64))
 
     assert 2 == len(bundle.kernels)
-    assert [("relufwd", ["before"]), ("exp", ["after"]), ("mul", ["after"])] == op_lines(
-        bundle
-    )
+    assert [
+        ("relufwd", ["before"]),
+        ("exp", ["after"]),
+        ("mul", ["after"]),
+    ] == op_lines(bundle)
     assert {each.name for each in bundle.kernels} == {
         found.kernel for found in attribute(bundle) if found.locations
     }

@@ -68,7 +68,9 @@ def test_helper_has_its_own_line_and_its_caller_in_the_stack(record_one):
     ]
 
 
-def test_library_is_charged_to_the_line_that_calls_it(record_one, tmp_path, monkeypatch):
+def test_library_is_charged_to_the_line_that_calls_it(
+    record_one, tmp_path, monkeypatch
+):
     """An op in ``site-packages`` has the user's line; the library's stays in the stack.
 
     A model's lines would else all point into somebody's modules (pytorch#151851).
@@ -130,7 +132,9 @@ def test_users_directory_called_torch_is_the_users(record_one, tmp_path):
 )
 def test_cell_of_a_notebook_is_a_file(record_one, name):
     """A cell's lines are quoted, and kept: there is no file to look them up in."""
-    source = "def cell(x):\n    y = torch.exp(x)  # in\n    return torch.relu(y)  # out\n"
+    source = (
+        "def cell(x):\n    y = torch.exp(x)  # in\n    return torch.relu(y)  # out\n"
+    )
     linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
     scope = {"torch": torch}
     exec(compile(source, name, "exec"), scope)  # noqa: S102  as a notebook does
@@ -235,7 +239,10 @@ def test_bundle_reads_the_same_where_the_sources_are_gone(record_one, tmp_path):
 
 def test_moved_lines_are_the_new_ones(record_one, tmp_path):
     """After an edit the same graph has its new lines (torch-spyre#2397, #3899)."""
-    path, text = tmp_path / "moved.py", "import torch\ndef model(x):\n    return x.exp()\n"
+    path, text = (
+        tmp_path / "moved.py",
+        "import torch\ndef model(x):\n    return x.exp()\n",
+    )
     found = []
     for blank in ("", "\n\n"):
         program = load_program(path, blank + text)

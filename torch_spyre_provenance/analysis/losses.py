@@ -56,9 +56,11 @@ def _between_stages(bundle: Bundle) -> Iterator[PassLoss]:
     if bundle.loop_ir_pre is None or bundle.loop_ir_post is None:
         return
     before = {op.name: op for op in bundle.loop_ir_pre.ops}
-    by_buffer = {op.buffer: op for op in bundle.loop_ir_pre.ops if op.buffer}
+    by_buffer = {op.buffer: op for op in bundle.loop_ir_pre.ops}
     for op in bundle.loop_ir_post.ops:
-        old = before.get(op.name) or by_buffer.get(op.buffer)
+        old = before.get(op.name)
+        if old is None and op.buffer is not None:
+            old = by_buffer.get(op.buffer)
         if old is not None:
             for loss in _losses(old, op):
                 yield PassLoss(pass_name=ALL_PASSES, loss=loss)

@@ -170,7 +170,8 @@ class RewriteRecorder:
         rewrite, self._rewrite = self._rewrite, _Rewrite()
         if not rewrite.replaced:
             return
-        news = {**dict.fromkeys(rewrite.heirs.values(), ""), **rewrite.created}
+        # A node that was there before stands for itself, whatever uses it takes over.
+        news = rewrite.created
         firsts = {name: self._first(old) for name, old in rewrite.replaced.items()}
         olds = _distinct(old for made in firsts.values() for old in made.olds)
         absorbed = _distinct(self._absorbed(rewrite, firsts.values()))

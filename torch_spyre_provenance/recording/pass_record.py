@@ -28,8 +28,8 @@ class PassRecorder:
     """Keeps what each pass did to the operations of one graph.
 
     One walk over the operations per pass: the state after a pass is the state before
-    the next. An operation is known by its name, so that a rebuilt one is recognised. One
-    that got another name is removed and made, and still loses what it had before.
+    the next. An operation is known by its name, so that a rebuilt one is recognised.
+    One that got another name is removed and made, and still loses what it had before.
 
     Attributes:
         steps: The passes that changed something, in order.
@@ -99,11 +99,12 @@ def _before_names(before: dict[str, _Seen], after: dict[str, _Seen]) -> dict[str
     names = {op: op for op in after if op in before}
     if len(names) == len(after) or len(names) == len(before):
         return names
-    gone = {key: op for op in before if op not in names for key in _marks(before[op])}
+    gone = {mark: op for op in before if op not in names for mark in _marks(before[op])}
     for op, seen in after.items():
         if op not in names:
-            olds = [gone[key] for key in _marks(seen) if key in gone]
-            names.update({op: old for old in olds[:1]})
+            mark = next((mark for mark in _marks(seen) if mark in gone), None)
+            if mark is not None:
+                names[op] = gone[mark]
     return names
 
 

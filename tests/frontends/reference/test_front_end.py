@@ -6,13 +6,13 @@ import importlib
 
 import pytest
 import torch
+from torch import nn
 from torch._inductor.codegen.common import (
     custom_backend_codegen_configs,
     custom_backend_passes,
     get_scheduling_for_device,
     get_wrapper_codegen_for_device,
 )
-from torch import nn
 from torch.nn import functional
 
 from torch_spyre_provenance.frontends import reference

@@ -210,12 +210,96 @@ VIEWS = {
     "aliases": (lambda a: (a, a + 1, a.t()), (matrix(),), ["add"]),
 }
 
-BOTH = PRODUCTS | POINTWISE | REDUCTIONS | VIEWS
+MOVES = {
+    "concatenation": (
+        lambda a, b: torch.cat([a, b], 1) * 2,
+        (matrix(8, 64), matrix(8, 32)),
+        ["identity", "identity", "mul"],
+    ),
+    "transposed_concatenation": (
+        lambda a, b: torch.cat([a, b.t(), a], 0),
+        (matrix(8, 64), matrix(64, 8)),
+        ["identity", "ReStickifyOpHBM", "identity", "identity"],
+    ),
+    "rotation": (
+        lambda a: torch.cat((-a[..., 8:], a[..., :8]), -1) * a,
+        (random(2, 3, 16),),
+        ["neg", "identity", "identity", "mul"],
+    ),
+    "stack": (
+        lambda a, b: torch.stack([a, b], 1) + 1,
+        (matrix(8, 64), matrix(8, 64)),
+        ["identity", "identity", "add"],
+    ),
+    "split": (lambda a: torch.add(*a.split(64, 1)), (matrix(),), ["add"]),
+    "unbind": (lambda a: torch.add(*a.unbind(0)), (matrix(2, 64),), ["add"]),
+    "fill": (
+        lambda a: a + torch.full((128,), 2.5, dtype=a.dtype, device=a.device),
+        (matrix(),),
+        ["identity", "add"],
+    ),
+    "zeros": (torch.zeros_like, (matrix(7, 33),), ["identity"]),
+    "not_finite": (
+        lambda a: (a * torch.nan, a + torch.inf, a - torch.inf),
+        (matrix(),),
+        ["mul", "add", "sub"],
+    ),
+}
+
+SCORES = ["mul", "ReStickifyOpHBM", "batchmatmul"]
+WEIGHTS = ["max", "sub", "exp", "sum", "realdiv"]
+MASKED = ["max", "maximum", "sub", "exp", "sum", "maximum", "realdiv"]
+
+
+def heads():
+    """Return query, key and value of four heads."""
+    return tuple(random(2, 4, 10, 16) + shift for shift in (0.0, 0.1, -0.1))
+
+
+def row(number):
+    """Return a mask of the one row in which nothing is left."""
+    return (torch.arange(10) == number).unsqueeze(-1)
+
+
+ATTENTION = {
+    "attention": (
+        functional.scaled_dot_product_attention,
+        heads(),
+        [*SCORES, *WEIGHTS, "batchmatmul"],
+    ),
+    "masked_attention": (
+        functional.scaled_dot_product_attention,
+        (*heads(), (matrix(10, 10) > 0) & ~row(3)),
+        [*SCORES, "identity", "where3", *MASKED, "batchmatmul"],
+    ),
+    "biased_attention": (
+        functional.scaled_dot_product_attention,
+        (*heads(), random(2, 1, 10, 10).masked_fill(row(3), -torch.inf)),
+        [*SCORES, "add", *MASKED, "batchmatmul"],
+    ),
+    "grouped_attention": (
+        lambda q, k, v: functional.scaled_dot_product_attention(
+            q, k[:, :2], v[:, :2], enable_gqa=True
+        ),
+        heads(),
+        [
+            "mul",
+            "identity",
+            "ReStickifyOpHBM",
+            "batchmatmul",
+            *WEIGHTS,
+            "identity",
+            "batchmatmul",
+        ],
+    ),
+}
+
+BOTH = PRODUCTS | POINTWISE | REDUCTIONS | VIEWS | MOVES | ATTENTION
 
 
 def as_dtype(args, dtype):
     """Return tensors in another precision."""
-    return [arg.to(dtype) for arg in args]
+    return [arg.to(dtype) if arg.is_floating_point() else arg for arg in args]
 
 
 @pytest.mark.parametrize("name", BOTH | HALF_ONLY)
@@ -259,11 +343,6 @@ ON_THE_HOST = {
         (matrix(),),
         [["neg", "where3"]],
     ),
-    "concatenation": (
-        lambda a, b: torch.cat([a, b], 1) * 2,
-        (matrix(8, 64), matrix(8, 32)),
-        [["mul"]],
-    ),
     "convolution": (
         lambda x, w: functional.conv2d(x, w, padding=1),
         (random(2, 3, 8, 8), random(4, 3, 3, 3)),
@@ -274,7 +353,7 @@ ON_THE_HOST = {
     "double": (lambda a: a * a, (matrix().double(),), []),
     "variance": (lambda a: a.var(-1), (matrix(),), []),
     "constants": (
-        lambda a: a + torch.full((128,), 2.0, device=a.device),
+        lambda a: a + torch.full((128,), 2, device=a.device),
         (matrix(),),
         [["add"]],
     ),

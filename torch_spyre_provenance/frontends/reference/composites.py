@@ -93,7 +93,7 @@ def _softmax(x: Tensor, dim: int, dtype: torch.dtype | None = None) -> Tensor:
         return powers / torch.sum(powers, dim, keepdim=True)
 
 
-def _attention(
+def _attention(  # noqa: PLR0917 - torch's signature
     query: Tensor,
     key: Tensor,
     value: Tensor,
