@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import json
 import os
 import sys
@@ -70,6 +71,26 @@ def _reporting_errors(command: Callable[..., ExitCode]) -> Callable[..., ExitCod
                 traceback.print_exc()
             click.echo(f"{PROGRAM}: {error}", err=True)
             return ExitCode.ERROR
+
+    return run
+
+
+def _reading(command: Callable[..., ExitCode]) -> Callable[..., ExitCode]:
+    """Keep the garbage collector away while a command reads a bundle.
+
+    A bundle is many small objects, all alive until the command ends: walking them again
+    and again is a sixth of the time that an answer takes.
+    """
+
+    @wraps(command)
+    def run(**options: object) -> ExitCode:
+        was_enabled = gc.isenabled()
+        gc.disable()
+        try:
+            return command(**options)
+        finally:
+            if was_enabled:
+                gc.enable()
 
     return run
 
@@ -160,6 +181,7 @@ class ReportFormat(StrEnum):
     help="Write the page to this file instead: it needs nothing but a browser.",
 )
 @_reporting_errors
+@_reading
 def report(bundle: Path, form: str, html: Path | None) -> ExitCode:
     """Print the report of a bundle, rendered anew, or write it as a page.
 
@@ -206,6 +228,7 @@ def _rendered(bundle: Bundle, directory: Path, form: ReportFormat) -> str:
 @click.argument("what", required=False)
 @_JSON
 @_reporting_errors
+@_reading
 def show(bundle: Path, what: str | None, *, as_json: bool) -> ExitCode:
     """Print the summary of a bundle, or what it knows of WHAT.
 
@@ -245,6 +268,7 @@ def show(bundle: Path, what: str | None, *, as_json: bool) -> ExitCode:
 @click.option("--fail", is_flag=True, help="Exit with 3 where provenance got worse.")
 @_JSON
 @_reporting_errors
+@_reading
 def diff(before: Path, after: Path, *, fail: bool, as_json: bool) -> ExitCode:
     """Print what changed from one bundle to another, op by op.
 
@@ -300,6 +324,7 @@ class Share(click.ParamType[float]):
 @click.option("--no-loss", is_flag=True, help="No pass may lose provenance.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @_reporting_errors
+@_reading
 def check(
     bundles: tuple[Path, ...],
     min_attributed: float | None,

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 import torch
-from architectures import ARCHITECTURES, words
 from attrs import frozen
 from eager_comparison import TOLERANCE
+from models.architectures import ARCHITECTURES, words
 from torch import nn
 from torch.nn import functional
 
@@ -52,7 +52,7 @@ device op has a line or a reason why not. The table is written by a test run:
 The seconds are those of the first call: Dynamo, Inductor, recording, and the run on the
 host.
 
-| model | graphs | FX nodes | OpSpecs | of these restickifies | kernels | s | on the host |
+| model | graphs | FX nodes | OpSpecs | restickifies | kernels | seconds | on the host |
 |---|--:|--:|--:|--:|--:|--:|---|
 """
 
@@ -175,6 +175,42 @@ def test_architecture(architecture, rows, tmp_path):
             extern=sum(map(extern_kernels, bundles), Counter()),
         )
     )
+
+
+def test_a_prompt_and_the_next_word(tmp_path):
+    """A decoder fills a cache of keys and values, and goes on from it."""
+    transformers = pytest.importorskip("transformers")
+    torch._dynamo.reset()
+    torch.manual_seed(0)
+    model = ARCHITECTURES["Llama"].make().eval()
+
+    def decode(model, call):
+        device = next(model.parameters()).device
+        cache = transformers.StaticCache(config=model.config, max_cache_len=16)
+        text, position = words(2, 10).to(device), torch.arange(10, device=device)
+        scores = []
+        for _ in range(2):
+            result = call(
+                input_ids=text,
+                past_key_values=cache,
+                cache_position=position,
+                use_cache=True,
+            )
+            scores.append(result.logits)
+            text, position = result.logits[:, -1:].argmax(-1), position[-1:] + 1
+        return scores
+
+    with (
+        torch_spyre_provenance.record(out=tmp_path, strict=True) as recording,
+        torch.no_grad(),
+    ):
+        expected = decode(model, copy.deepcopy(model))
+        model = model.to(DEVICE)
+        actual = decode(model, torch.compile(model, fullgraph=True))
+    assert_close(expected, actual)
+    assert recording.bundles
+    for done in recording.bundles:
+        assert_complete(done.bundle)
 
 
 class Transformer(nn.Module):

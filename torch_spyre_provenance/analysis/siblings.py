@@ -23,6 +23,7 @@ from .aten import (
 )
 from .call_flow import CallFlow, Step
 from .index import BundleIndex
+from .merged import merge_twins
 from .origins import (
     Origin,
     Rule,
@@ -50,6 +51,7 @@ def resolve_origins(index: BundleIndex) -> Mapping[str, Origin]:
     """
     found = {name: own_origin(node, index) for name, node in index.post_nodes.items()}
     _Inference(index, found).run()
+    found.update(merge_twins(found, index))
     for name, node in index.later_nodes.items():
         found[name] = later_origin(node, index, found)
     return found

@@ -23,6 +23,7 @@ from .contract import DEVICE, FrontEnd
 NAME = "torch-spyre"
 
 _PACKAGE = "torch_spyre"
+_EXTENSION = f"{_PACKAGE}._C"
 _ASYNC_COMPILE = "torch_spyre.execution.async_compile:SpyreAsyncCompile"
 _SCHEDULING = "torch_spyre._inductor.scheduler:SuperDSCScheduling"
 _WRAPPER = "torch_spyre._inductor.wrapper:SpyrePythonWrapperCodegen"
@@ -44,6 +45,9 @@ _CONTRACT: dict[str, dict[str, tuple[str, ...]]] = {
 }
 """The methods that recording relies on, and the parameters that they must have."""
 
+_LOAD_ERRORS = (ImportError, OSError, AttributeError, RuntimeError)
+"""What a torch-spyre raises that is not whole, or not made for this machine."""
+
 _NO_PRE_GRAD = (
     "torch-spyre takes other passes out of pre_grad_custom_pass while it compiles; "
     'compile with backend="spyre_provenance", or apply patches/compose_passes.py'
@@ -61,6 +65,7 @@ def load() -> FrontEnd:
         FrontEndError: There is none, it is not whole, or it does not load.
     """
     import_package()
+    import_extension()
     run_autoload()
     return adapt(name=NAME, versions=(("torch-spyre", _installed_version()),))
 
@@ -74,10 +79,7 @@ def import_package(expected: Path | None = None) -> ModuleType:
     Raises:
         FrontEndError: It does not import, is not torch-spyre, or is another one.
     """
-    try:
-        package = importlib.import_module(_PACKAGE)
-    except (ImportError, OSError) as error:
-        raise FrontEndError(_import_failure(error)) from error
+    package = _module(_PACKAGE)
     if not hasattr(package, "_autoload"):
         where = list(getattr(package, "__path__", ()))
         message = f"{_PACKAGE} in {where} is not torch-spyre, or not the whole of it"
@@ -89,6 +91,18 @@ def import_package(expected: Path | None = None) -> ModuleType:
     return package
 
 
+def import_extension() -> None:
+    """Import the C extension before anything is registered.
+
+    torch-spyre registers its device first and imports the extension as it goes on. If
+    that fails, the device stays, half made, and no model compiles in the process.
+
+    Raises:
+        FrontEndError: It does not import.
+    """
+    _module(_EXTENSION)
+
+
 def run_autoload() -> None:
     """Let torch-spyre register its device and its compiler; again is harmless.
 
@@ -98,7 +112,7 @@ def run_autoload() -> None:
     package = sys.modules[_PACKAGE]
     try:
         package._autoload()
-    except (ImportError, OSError, AttributeError, RuntimeError) as error:
+    except _LOAD_ERRORS as error:
         raise FrontEndError(_import_failure(error)) from error
     if get_scheduling_for_device(DEVICE) is None:
         message = (
@@ -157,7 +171,7 @@ def handle_generation() -> str:
 def _module(name: str) -> ModuleType:
     try:
         return importlib.import_module(name)
-    except (ImportError, OSError) as error:
+    except _LOAD_ERRORS as error:
         raise FrontEndError(_import_failure(error)) from error
 
 

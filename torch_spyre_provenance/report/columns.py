@@ -17,10 +17,10 @@ from ..analysis.attribution import Attribution, Attributor, Location
 from ..analysis.lineage import Edge, Level, Lineage, Ref, build_lineage
 from ..analysis.origins import Rule
 from ..analysis.sdsc import LinkState, SdscLink, link_files
-from ..model import Evidence, Frame, FxNode, IrOp, Op, OpArg, Stage
-from .escape import ShortPaths, visible
+from ..model import Evidence, Frame, FxNode, IrOp, Op, Stage
+from .encoding import Strings, differences, shown, space_text, tensor_text
+from .escape import ShortPaths
 
-_LONGEST = 2000
 _MEASURED, _INFERRED, _MISSING = "m", "i", "x"
 _LETTERS = {
     Evidence.MEASURED: _MEASURED,
@@ -42,29 +42,12 @@ def column_data(facts: Attributor) -> dict[str, Any]:
     return _Columns(facts).data()
 
 
-@define
-class _Strings:
-    """Texts by number, each made visible and kept once."""
-
-    texts: list[str] = field(factory=list)
-    _numbers: dict[str, int] = field(factory=dict)
-
-    def number(self, text: str | None) -> int:
-        """Return the number of a text; -1 for None and for no text."""
-        if not text:
-            return -1
-        if text not in self._numbers:
-            self._numbers[text] = len(self.texts)
-            self.texts.append(shown(text))
-        return self._numbers[text]
-
-
 @define(slots=False)
 class _Columns:
     """The data of one bundle while it is put together."""
 
     facts: Attributor
-    strings: _Strings = field(factory=_Strings)
+    strings: Strings = field(factory=Strings)
     frames: dict[tuple[int, int, int, int], int] = field(factory=dict)
 
     @cached_property
@@ -123,8 +106,8 @@ class _Columns:
         parts = {
             "columns": {column: self._column(column) for column in self.keys},
             "edges": {
-                "start": _differences(start for start, _, _, _ in edges),
-                "end": _differences(end for _, end, _, _ in edges),
+                "start": differences(start for start, _, _, _ in edges),
+                "end": differences(end for _, end, _, _ in edges),
                 "evidence": "".join(letter for _, _, letter, _ in edges),
                 "rule": [rule for _, _, _, rule in edges],
             },
@@ -246,8 +229,8 @@ class _Columns:
             "serves": [number(", ".join(each.serves)) for each in found],
             "pass": [number(each.pass_name) for each in found],
             "handle": [str(op.handle.id) if op.handle else "" for op in ops],
-            "space": [number(_space(op)) for op in ops],
-            "tensors": [[number(_tensor(arg)) for arg in op.args] for op in ops],
+            "space": [number(space_text(op)) for op in ops],
+            "tensors": [[number(tensor_text(arg)) for arg in op.args] for op in ops],
             "stacks": [_stacks(each.locations, stacks) for each in found],
         }
 
@@ -311,11 +294,6 @@ class _Columns:
         return self.frames.setdefault(key, len(self.frames))
 
 
-def shown(text: str) -> str:
-    """Return a text with no hidden characters, for any place of the page."""
-    return visible(text, _LONGEST)
-
-
 def _both(
     ops: list[Op], found: tuple[Attribution, ...]
 ) -> Iterator[tuple[Op, Attribution]]:
@@ -326,31 +304,7 @@ def _module(node: FxNode) -> str:
     return node.modules[-1].path if node.modules else ""
 
 
-def _space(op: Op) -> str:
-    dims = (f"{dim.symbol}={dim.extent}/{dim.split}" for dim in op.iteration_space)
-    loops = f" in loops of {' · '.join(op.loops)}" if op.loops else ""
-    return ", ".join(dims) + loops
-
-
-def _tensor(arg: OpArg) -> str:
-    size = ", ".join(arg.device_size)
-    places = " ".join(f"{name}:{offset}" for name, offset in arg.allocation)
-    coordinates = ", ".join(arg.device_coordinates)
-    use = "reads" if arg.is_input else "writes"
-    name = f"{arg.buffer} " if arg.buffer else ""
-    return f"{use} {name}{arg.device_dtype}[{size}] at [{coordinates}] in {places}"
-
-
 def _stacks(places: Iterable[Location], numbers: dict[int, int]) -> list[int]:
     # The attribution has the very objects of `Attributor.locations`: their identity is
     # the stack's number, which a location does not know itself.
     return [numbers[id(place)] for place in places if id(place) in numbers]
-
-
-def _differences(numbers: Iterable[int]) -> list[int]:
-    """Return each number as its difference from the one before, the first from 0."""
-    result, last = [], 0
-    for number in numbers:
-        result.append(number - last)
-        last = number
-    return result

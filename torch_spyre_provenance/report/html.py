@@ -18,8 +18,10 @@ from ..analysis.coverage import measure_coverage
 from ..analysis.losses import find_losses
 from ..analysis.matrix import CellState, build_matrix
 from ..model import Bundle, Observation, Stage
-from .columns import column_data, shown
+from .columns import column_data
+from .encoding import shown
 
+_STYLES = ("page.css", "explorer.css", "print.css")
 _SCRIPTS = ("graph.js", "details.js", "columns.js", "page.js")
 _TITLES = {
     "source": "Source",
@@ -53,8 +55,8 @@ def render(bundle: Bundle) -> bytes:
 
 def render_facts(facts: Attributor) -> bytes:
     """Return the page of a bundle whose attribution may be at hand already."""
-    script = "".join(_file(name) for name in _SCRIPTS)
-    style = _file("page.css")
+    script = "\n".join(_file(name) for name in _SCRIPTS)
+    style = "\n".join(_file(name) for name in _STYLES)
     bundle = facts.bundle
     text = (
         _environment()

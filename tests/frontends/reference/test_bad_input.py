@@ -11,6 +11,8 @@ from torch_spyre_provenance.frontends.contract import DEVICE
 from torch_spyre_provenance.frontends.reference import passes
 
 
+# Inductor says that it generates no code for complex numbers.
+@pytest.mark.filterwarnings("ignore:Torchinductor does not support code generation")
 @pytest.mark.parametrize(
     "dtype",
     [

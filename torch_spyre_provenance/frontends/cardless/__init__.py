@@ -7,7 +7,6 @@ SuperDSC files is torch-spyre's own work; launching a kernel raises.
 
 from __future__ import annotations
 
-import importlib
 import sys
 import threading
 from pathlib import Path
@@ -77,7 +76,7 @@ def _check_process(checkout: Checkout) -> None:
 def _load(checkout: Checkout) -> FrontEnd:
     make_importable(checkout, extension)
     adapter.import_package(checkout.package)
-    importlib.import_module(EXTENSION)
+    adapter.import_extension()
     compiler = provide_backend_compiler()
     register_runtime()
     _registrations.append(kernels.register())

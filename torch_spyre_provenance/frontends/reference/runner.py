@@ -145,7 +145,7 @@ class Step:
             for axis, (moves, n) in enumerate(
                 zip(self.output.loops, self.extents, strict=True)
             )
-            if not moves and n > 1
+            if not moves and n != 1
         ]
 
     def _compute(self, values: list[torch.Tensor]) -> torch.Tensor:

@@ -67,4 +67,5 @@ def _units(body: Body) -> dict[sympy.Symbol, int]:
 
 
 def _largest_divisor(size: int, limit: int) -> int:
-    return next(n for n in range(min(size, limit), 0, -1) if size % n == 0)
+    # A loop without iterations has one core, which does nothing.
+    return next((n for n in range(min(size, limit), 0, -1) if size % n == 0), 1)

@@ -90,6 +90,8 @@ class SpyrePythonWrapperCodegen(_SpyreAllocation, PythonWrapperCodegen):
             run_pre_scheduling(V.graph)
         if not is_subgraph:
             return cls()
+        assert subgraph_name is not None  # noqa: S101 - a subgraph has a name
+        assert parent_wrapper is not None  # noqa: S101 - and a graph around it
         return _SpyreSubgraphWrapperCodegen(
             subgraph_name, parent_wrapper, partition_signatures
         )
