@@ -15,10 +15,11 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup audit test lint types format golden check clean
+.PHONY: help setup audit test lint types format golden fidelity models test-torch-spyre \
+    check clean
 
 help:  ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-8s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-18s %s\n", $$1, $$2}' Makefile
 
 setup: $(STAMP)  ## Make the virtual environment (every other target does it when needed)
 
@@ -30,7 +31,7 @@ $(STAMP): setup.py pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet -c constraints.txt setuptools
 	$(BIN)/python -m pip install --quiet -c constraints.txt --no-build-isolation \
-	    --editable '.[test,lint]'
+	    --editable '.[test,models,lint]'
 	@touch $@
 
 audit: $(STAMP)  ## Compile the example model and audit it: the main job

@@ -44,20 +44,29 @@ setup(
         "orjson>=3.10",
         # The command line.
         "click>=8.1",
+        # The page.
+        "jinja2>=3.1",
     ],
     extras_require={
         "test": [
+            # The page is tested in a real browser, Debian's chromium, for access too.
+            "axe-playwright-python>=0.1.4",
             "hypothesis>=6.100",
             "jsonschema>=4.21",
             # The changes to torch-spyre's source under patches/ are codemods.
             "libcst>=1.7",
             # Without it, `import torch` warns.
             "numpy>=1.26",
+            "playwright>=1.40",
             "pytest>=8.2",
             "pytest-timeout>=2.3",
             "pytest-xdist>=3.6",
             # The package is built and installed by a test, without network.
             "setuptools>=77",
+        ],
+        # Real architectures for the reference front end; nothing is downloaded.
+        "models": [
+            "transformers>=5.0",
         ],
         "lint": [
             "import-linter>=2.1",

@@ -12,6 +12,7 @@ from torch_spyre_provenance.errors import FrontEndError
 from torch_spyre_provenance.frontends import torch_spyre as adapter
 
 SOURCES = {
+    "_C.py": "",
     "__init__.py": """
         def _autoload():
             from torch._inductor.codegen.common import register_backend_for_device

@@ -352,11 +352,6 @@ ON_THE_HOST = {
     "integers": (lambda a: a + 1, (torch.arange(64),), []),
     "double": (lambda a: a * a, (matrix().double(),), []),
     "variance": (lambda a: a.var(-1), (matrix(),), []),
-    "constants": (
-        lambda a: a + torch.full((128,), 2, device=a.device),
-        (matrix(),),
-        [["add"]],
-    ),
 }
 
 
