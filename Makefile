@@ -55,6 +55,17 @@ format: $(STAMP)  ## Format the sources and fix what can be fixed
 golden: $(STAMP)  ## Accept reports and schema as they are now (then read the diff)
 	$(BIN)/python -m pytest tests/report tests/store --update-goldens $(ARGS)
 
+fidelity: $(STAMP)  ## Attribution against programs whose lines are known (long)
+	$(BIN)/python -m benchmarks.fidelity --programs 500 $(ARGS)
+
+models: $(STAMP)  ## All architectures; writes docs/models.md (long)
+	$(BIN)/python -m pytest tests/models --update-goldens $(ARGS)
+
+test-torch-spyre: $(STAMP)  ## The tests that need TORCH_SPYRE_CHECKOUT=PATH
+	@test -n "$(TORCH_SPYRE_CHECKOUT)" || \
+	    { echo 'name a checkout: TORCH_SPYRE_CHECKOUT=PATH make test-torch-spyre'; exit 2; }
+	$(BIN)/python -m pytest -m torch_spyre $(ARGS)
+
 check: lint test  ## What CI runs
 
 clean:  ## Remove everything that was made here, the virtual environment too

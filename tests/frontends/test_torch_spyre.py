@@ -201,13 +201,32 @@ def test_another_torch_spyre_than_expected(package, tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("from torch_spyre import _D", "cannot import name '_D'"),
+        ("raise OSError('libsenlib.so: no such file')", "OSError: libsenlib.so"),
+        (None, "No module named 'torch_spyre._C'"),
+    ],
+)
+def test_an_extension_that_does_not_import(package, source, message):
+    """It is found out before torch-spyre registers anything."""
+    if source is None:
+        (package / "_C.py").unlink()
+    else:
+        (package / "_C.py").write_text(source)
+    (package / "__init__.py").write_text("def _autoload(): raise AssertionError\n")
+    with pytest.raises(FrontEndError, match=message):
+        adapter.load()
+
+
+@pytest.mark.parametrize(
     ("body", "message"),
     [
-        ("from torch_spyre import _C", "cannot import name '_C'"),
+        ("from torch_spyre import absent", "cannot import name 'absent'"),
         ("raise RuntimeError('no device')", "RuntimeError: no device"),
     ],
 )
-def test_an_extension_that_does_not_import(package, body, message):
+def test_a_torch_spyre_that_does_not_register(package, body, message):
     """A torch-spyre that fails while it registers itself is reported."""
     (package / "__init__.py").write_text(f"def _autoload():\n    {body}\n")
     adapter.import_package()

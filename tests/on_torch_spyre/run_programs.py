@@ -26,10 +26,11 @@ from torch_spyre_provenance.backend import spyre_provenance
 from torch_spyre_provenance.errors import LaunchError
 from torch_spyre_provenance.model import Bundle, handle_id
 
+Program = Callable[..., object]
 Inputs = tuple[torch.Tensor, ...]
 
 
-def compile_once(function: Callable[..., object], inputs: Inputs, backend: object) -> str:
+def compile_once(function: Program, inputs: Inputs, backend: object) -> str:
     """Compile a program anew, and return what kept it from being compiled, or ""."""
     torch._dynamo.reset()
     if isinstance(function, torch.nn.Module):
@@ -45,7 +46,7 @@ def compile_once(function: Callable[..., object], inputs: Inputs, backend: objec
     return "it ran"
 
 
-def line_of(function: Callable[..., object]) -> int | None:
+def line_of(function: Program) -> int | None:
     """Return the line of a function that has only one."""
     code = getattr(function, "__code__", None)
     return None if code is None else code.co_firstlineno
@@ -53,7 +54,8 @@ def line_of(function: Callable[..., object]) -> int | None:
 
 def directories() -> set[Path]:
     """Return the kernel directories that there are."""
-    return {path.parent for path in Path(cache_dir(), "inductor-spyre").glob("*/*.mlir")}
+    kernels = Path(cache_dir(), "inductor-spyre")
+    return {path.parent for path in kernels.glob("*/bundle.mlir")}
 
 
 def digests(directory: Path) -> Iterator[tuple[str, str]]:

@@ -60,7 +60,8 @@ with torch_spyre_provenance.record(
                     for files in bundle.run.files for file in files.sdsc
                 ],
             })
-print(json.dumps({"runs": found, "bypasses": counters["inductor"]["fxgraph_cache_bypass"]}))
+bypasses = counters["inductor"]["fxgraph_cache_bypass"]
+print(json.dumps({"runs": found, "bypasses": bypasses}))
 """
 
 

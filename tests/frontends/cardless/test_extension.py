@@ -94,7 +94,7 @@ def test_kernels_are_not_launched():
     plan = extension.prepare_kernel("/cache/kernel_x/spyreCodeDir")
     expected = (
         r"the kernel in /cache/kernel_x did not run: .* without a card, .* "
-        r"use a machine with a card and a built torch-spyre \[front-end\]"
+        r"use a machine with a card and a built torch-spyre \[no-launch\]"
     )
     with pytest.raises(FrontEndError, match=expected):
         extension.launch_jobplan(plan, ())
