@@ -1,7 +1,7 @@
 """Hypothesis strategy for bundles whose parts hang together, and some that do not.
 
-A program is drawn stage by stage as a compiler makes it: each stage is made from the one
-before it and loses some of what that one knew.
+A program is drawn stage by stage as a compiler makes it: each stage is made from the
+one before it and loses some of what that one knew.
 """
 
 from __future__ import annotations

@@ -81,7 +81,9 @@ def test_maps_are_the_inverses_of_each_other(value):
         (index.pre_nodes, index.pre_users),
         (index.post_nodes, index.post_users),
     ):
-        reads = {(source, node.name) for node in nodes.values() for source in node.inputs}
+        reads = {
+            (source, node.name) for node in nodes.values() for source in node.inputs
+        }
         assert reads == {(source, user) for source in users for user in users[source]}
     assert {
         (source, buffer) for buffer, op in index.ir_post.items() for source in op.reads
@@ -94,10 +96,12 @@ def test_maps_are_the_inverses_of_each_other(value):
         (name, node.stack)
         for name, node in index.pre_nodes.items()
         if node.stack is not None
-    } == {(name, stack) for stack, names in index.pre_by_stack.items() for name in names}
-    assert {
-        (old.old, new) for new, olds in index.replaced.items() for old in olds
-    } == {(old, new) for old, news in index.rewrites.items() for new in news}
+    } == {
+        (name, stack) for stack, names in index.pre_by_stack.items() for name in names
+    }
+    assert {(old.old, new) for new, olds in index.replaced.items() for old in olds} == {
+        (old, new) for old, news in index.rewrites.items() for new in news
+    }
 
 
 @law

@@ -20,7 +20,7 @@ def edges(bundle, start: Level, end: Level) -> list[tuple[str, str]]:
 
 
 def test_two_calls_on_one_line_keep_their_nodes_and_columns(record_one):
-    """Each call keeps its own edges, none is dropped for its line (torch-spyre#3206)."""
+    """Each call keeps its own edges, none goes for its line (torch-spyre#3206)."""
 
     def model(x, y):
         return torch.exp(x) * torch.exp(y)  # both

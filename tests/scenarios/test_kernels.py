@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 from attrs import evolve
-from bundle_factory import fx, handle, ir, kernel, lines, run_facts, spec
 from bundle_factory import bundle as make_bundle
+from bundle_factory import fx, handle, ir, kernel, lines, run_facts, spec
 from scenarios.compiling import half, op_lines, record_into
 
 from torch_spyre_provenance.analysis.attribution import attribute
@@ -37,7 +37,7 @@ EXPECTED = [
 
 
 def test_equal_ops_keep_their_lines_where_they_share_a_file(bundle):
-    """A shared ``sdsc_N.json`` names its first op only; we do not (torch-spyre#3868)."""
+    """A shared ``sdsc_N.json`` names its first op; we name all (torch-spyre#3868)."""
     (files,) = bundle.run.files
     first, product, _ = files.executes
     shared = evolve(files, executes=(first, product, first))

@@ -118,12 +118,13 @@ CASES = [
 
 
 @pytest.mark.parametrize(
-    ("extra", "op", "buffer", "what", "lost"),
+    "case",
     CASES,
     ids=[case[0].__name__ for case in CASES],
 )
-def test_loss_is_found_everywhere(recorded, capsys, extra, op, buffer, what, lost):
+def test_loss_is_found_everywhere(recorded, capsys, case):
     """The bundle, the analysis, the report and the gate name it (torch-spyre#3181)."""
+    extra, op, buffer, what, lost = case
     done = recorded(extra)
 
     name = extra.__name__

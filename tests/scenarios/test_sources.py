@@ -128,7 +128,12 @@ def test_users_directory_called_torch_is_the_users(record_one, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name", ["<ipython-input-3-0a1b2c3d4e5f>", "/tmp/ipykernel_7/123.py", "<generated>"]
+    "name",
+    [
+        "<ipython-input-3-0a1b2c3d4e5f>",
+        "/tmp/ipykernel_7/123.py",  # noqa: S108  Jupyter's own choice
+        "<generated>",
+    ],
 )
 def test_cell_of_a_notebook_is_a_file(record_one, name):
     """A cell's lines are quoted, and kept: there is no file to look them up in."""
