@@ -43,7 +43,8 @@ HASHED_PATH = "the id hashes the path of the model's file, which is another one 
 CUT = "the seed cuts the text off"
 NUMBERED = (
     "Inductor's pattern matcher numbers nodes as it goes over a graph: a bundle has "
-    "the pre-grad graph from before that, and the post-grad graph from after the last time"
+    "the pre-grad graph from before that, and the post-grad graph from after the last "
+    "time"
 )
 
 

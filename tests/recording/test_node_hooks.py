@@ -21,28 +21,24 @@ class Rewriting:
     """A graph of ``relu(mm(x, w) + b)``, whose calls are on lines 1 to 3, watched."""
 
     def __init__(self):
-        graph = torch.fx.Graph()
-        self.x, self.w, self.b = (graph.placeholder(name) for name in "xwb")
-        self.mm = graph.call_function(aten.mm.default, (self.x, self.w))
-        self.add = graph.call_function(aten.add.Tensor, (self.mm, self.b))
-        self.relu = graph.call_function(aten.relu.default, (self.add,))
-        graph.output(self.relu)
-        for line, node in enumerate((self.mm, self.add, self.relu), 1):
-            node.meta["stack_trace"] = trace(line)
-            call = torch.fx.Node(
-                graph, f"call_{line}", "call_function", torch.relu, (), {}
-            )
-            node.meta["from_node"] = [NodeSource(call, "", NodeSourceAction.CREATE)]
-        self.graph = graph
-        self.recorder = RewriteRecorder(gm=torch.fx.GraphModule({}, graph))
-        self.graph = self.recorder.gm.graph
-        by_name = {node.name: node for node in self.graph.nodes}
-        for name in ("x", "w", "b"):
-            setattr(self, name, by_name[name])
-        self.mm, self.add, self.relu = (
-            by_name[name] for name in ("mm", "add_tensor", "relu")
-        )
+        self.graph = torch.fx.Graph()
+        self.x, self.w, self.b = map(self.graph.placeholder, "xwb")
+        self.mm = self.call(1, aten.mm.default, self.x, self.w)
+        self.add = self.call(2, aten.add.Tensor, self.mm, self.b)
+        self.relu = self.call(3, aten.relu.default, self.add)
+        self.graph.output(self.relu)
+        gm = torch.fx.GraphModule({}, self.graph)
+        assert gm.graph is self.graph
+        self.recorder = RewriteRecorder(gm=gm)
         self.recorder.start()
+
+    def call(self, line, target, *args):
+        """Return a node of the call on a line."""
+        node = self.graph.call_function(target, args)
+        node.meta["stack_trace"] = trace(line)
+        source = torch.fx.Graph().placeholder(f"call_{line}")
+        node.meta["from_node"] = [NodeSource(source, "", NodeSourceAction.CREATE)]
+        return node
 
     def make(self, before, target, *args):
         """Make a node."""
@@ -112,7 +108,7 @@ def test_what_is_joined_and_split_again_finds_its_own(rewriting):
 
     assert {
         (product.name, "mm", ("call_1",), 1, True),
-        (total.name, "add_tensor", ("call_2",), 2, True),
+        (total.name, "add", ("call_2",), 2, True),
     } == rewriting.found()
 
 
@@ -125,7 +121,7 @@ def test_what_is_left_over_stands_for_what_is_left_over(rewriting):
 
     assert {
         (product.name, "mm", ("call_1",), 1, False),
-        (total.name, "add_tensor", ("call_2",), 2, True),
+        (total.name, "add", ("call_2",), 2, True),
     } == rewriting.found()
 
 
@@ -150,7 +146,7 @@ def test_two_of_one_operator_are_not_told_apart(rewriting):
     assert {
         (first.name, "mm", ("call_1",), 1, False),
         (second.name, "mm", ("call_1",), 1, False),
-        (total.name, "add_tensor", ("call_2",), 2, True),
+        (total.name, "add", ("call_2",), 2, True),
     } == rewriting.found()
 
 

@@ -91,7 +91,7 @@ class LoweringPass(CustomGraphModulePass):
                 _prepare(node)
 
     def uuid(self) -> Any:
-        """Return a hash of the front end's sources, and what was added to its passes."""
+        """Return a hash of our sources, and what was added to the passes."""
         own = get_hash_for_files(_SOURCES)
         return (own, *extra_names()) if extra_names() else own
 
