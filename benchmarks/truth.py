@@ -112,6 +112,11 @@ class Truth:
         extents = dict.fromkeys((*given, *made))
         return {extent: rank for rank, extent in enumerate(extents)}
 
+    @cached_property
+    def places(self) -> frozenset[str]:
+        """Return all lines that do anything."""
+        return frozenset().union(*(value.places for value in self.values))
+
     def expected(self, op: Op, *, backward: bool = False) -> Expected:
         """Return what may be said of an op.
 
@@ -120,6 +125,9 @@ class Truth:
             backward: Whether it computes gradients. The sum of the gradients of a
                 value's readers belongs to all lines that touch the value.
         """
+        if not any(dim.extent != "1" for dim in op.iteration_space):
+            # A number, as one that gradients are masked with.
+            return _one_of(self.places)
         extents = self.known(dim.extent for dim in op.iteration_space)
         if not extents:
             return _one_of(self.row_lines)

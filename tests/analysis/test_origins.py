@@ -211,6 +211,49 @@ def test_a_node_of_the_compilers_own_stands_for_nothing_it_replaced():
     assert found.stacks == ()
 
 
+def test_a_product_is_not_of_the_sum_that_it_was_joined_with():
+    """Inductor joins a sum with another call's product; replacing it splits them."""
+    along = Replacement(new="mm", old="addmm", direct=False, sources=("y",), stack=1)
+    found = origin_of(
+        "mm",
+        stacks=lines(1, 2),
+        pre=(
+            fx("x", "_operator.matmul", "a", "w", stack=0),
+            fx("y", "_operator.add", "x", "b", stack=1),
+        ),
+        post=(
+            fx("mm", "aten.mm.default", "a", "w", aten="aten.addmm.default"),
+            fx(
+                "add",
+                "aten.add.Tensor",
+                "mm",
+                "b",
+                stack=1,
+                aten="aten.add.Tensor",
+                came_from=("y",),
+            ),
+        ),
+        replacements=(along, Replacement(new="add", old="addmm", direct=True)),
+    )
+    assert (found.stacks, found.rule) == ((0,), Rule.DATA_FLOW)
+
+
+def test_a_call_without_a_line_is_not_given_anothers():
+    """A node whose call is known, and has no trace, is of no other call."""
+    found = origin_of(
+        "exp",
+        stacks=lines(1),
+        pre=(fx("x", "exp", "a"), fx("y", "relu", "x", stack=0)),
+        post=(
+            fx("exp", "aten.exp.default", "a", aten="aten.exp.default", came_from="x"),
+            fx("relu", RELU, "exp", stack=0, aten=RELU, came_from="y"),
+        ),
+    )
+    assert (found.stacks, found.calls) == ((), ("x",))
+    assert found.calls_evidence is Evidence.MEASURED
+    assert found.reason.startswith("Dynamo's graph has no line for x")
+
+
 def test_a_trace_without_a_user_frame_is_still_the_nodes_own():
     """Whose frame counts is asked later; here the trace is what was found."""
     index = BundleIndex(bundle(stacks=((),), post=(fx("a", RELU, stack=0),)))
@@ -218,19 +261,25 @@ def test_a_trace_without_a_user_frame_is_still_the_nodes_own():
 
 
 @pytest.mark.parametrize(
-    ("target", "aten", "expected"),
+    ("call", "target", "aten", "expected"),
     [
-        ("torch._C._nn.linear", "addmm", True),
-        ("addmm", "addmm", True),
-        ("relu", "addmm", False),
-        ("_operator.matmul", "bmm", True),
-        ("relu", "relu", True),
-        ("relu", "gelu", False),
+        ("torch._C._nn.linear", "mm", "addmm", True),
+        ("addmm", "mm", "addmm", True),
+        ("_operator.matmul", "mm", "addmm", True),
+        ("_operator.add", "mm", "addmm", False),
+        ("_operator.add", "add", "addmm", True),
+        ("_operator.matmul", "add", "addmm", False),
+        ("_operator.add", "add", "linear", False),
+        ("relu", "mm", "addmm", False),
+        ("_operator.matmul", "bmm", "bmm", True),
+        ("relu", "relu", "relu", True),
+        ("relu", "gelu", "gelu", False),
     ],
 )
-def test_which_calls_can_make_an_operator(target, aten, expected):
+def test_which_calls_can_make_a_node(call, target, aten, expected):
     """A product can come from several calls, anything else from its namesake."""
-    assert can_make(fx("x", target), aten) is expected
+    node = fx("n", f"aten.{target}.default", aten=f"aten.{aten}.default")
+    assert can_make(fx("x", call), node) is expected
 
 
 def test_every_rule_is_explained():

@@ -199,9 +199,29 @@ def test_the_only_call_between_two_neighbours():
         ),
         4,
     )
+    assert rules(found, "mm", "add") == [((2,), Rule.DATA_FLOW)] * 2
+
+
+def test_halves_of_two_calls_keep_their_own_lines():
+    """Inductor joins a product and a sum of two lines; split again they are two."""
+    found = origins(
+        (
+            fx("x", "_operator.matmul", "a", "w", stack=1),
+            fx("q", "relu", "b", stack=2),
+            fx("y", "_operator.add", "x", "q", stack=3),
+            fx("z", "exp", "y", stack=4),
+        ),
+        (
+            fx("relu", RELU, "b", stack=2, aten=RELU, came_from=("q",)),
+            product("mm", "a", "w"),
+            addition("add", "relu", "mm"),
+            fx("exp", "aten.exp.default", "add", stack=4, aten="e", came_from=("z",)),
+        ),
+        5,
+    )
     assert rules(found, "mm", "add") == [
-        ((2,), Rule.DATA_FLOW),
-        ((2,), Rule.SPLIT_SIBLING),
+        ((1,), Rule.DATA_FLOW),
+        ((3,), Rule.DATA_FLOW),
     ]
 
 

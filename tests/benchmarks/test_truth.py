@@ -109,6 +109,14 @@ def test_row_values_belong_to_the_lines_that_make_some():
     assert needed(6) == TRUTH.expected(op("rsqrt", 16))
 
 
+def test_number_may_be_of_any_line():
+    """An op over nothing has no extent to tell a line, but it is of some line."""
+    lines = frozenset(f"m.py:{line}" for line in (3, 4, 5, 6))
+
+    assert Expected(allowed=lines) == TRUTH.expected(op("identity"))
+    assert Expected(allowed=lines) == TRUTH.expected(op("identity", 1))
+
+
 def test_moved_value_belongs_to_all_that_touch_it():
     """A copy of a value may be attributed to its maker and to each of its readers."""
     expected = TRUTH.expected(op("ReStickifyOpHBM", 16, 71))

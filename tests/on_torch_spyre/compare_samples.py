@@ -42,9 +42,8 @@ CARETS = "the seed takes the row of carets below a source line for the line itse
 HASHED_PATH = "the id hashes the path of the model's file, which is another one here"
 CUT = "the seed cuts the text off"
 NUMBERED = (
-    "Inductor's pattern matcher numbers nodes as it goes over a graph: a bundle has "
-    "the pre-grad graph from before that, and the post-grad graph from after the last "
-    "time"
+    "Inductor's pattern matcher numbers nodes as it goes over a graph: bundles hold "
+    "the pre-grad graph before that, and the post-grad graph after the last time"
 )
 
 

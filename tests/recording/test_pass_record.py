@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from torch_spyre_provenance.model import Created, Loss
 from torch_spyre_provenance.recording.pass_record import PassRecorder
 
@@ -111,3 +113,35 @@ def test_state_after_one_pass_is_the_state_before_the_next():
     assert [("rebuilds", 0), ("drops", 2)] == [
         (each.name, each.index) for each in recorder.steps
     ]
+
+
+@pytest.mark.parametrize("kept", ["buffer", "object", "body"])
+def test_renamed_operation_is_known_by_what_it_kept(kept):
+    """A pass that renames and drops is found by buffer, object or loop body."""
+    old = Operation(0, [A], A)
+    old.data = body = object()
+    seen = [old]
+    recorder = PassRecorder()
+    recorder.begin(seen)
+    new = old if kept == "object" else Operation(7)
+    new.number, new.origins, new.origin_node = 7, set(), None
+    new.name = "buf0" if kept == "buffer" else "buf7"
+    new.data = body if kept == "body" else object()
+    recorder.end("renames", [new])
+
+    (recorded,) = recorder.steps
+    assert (("op0",), ["op7"]) == (
+        recorded.removed,
+        [made.op for made in recorded.created],
+    )
+    assert [
+        ("op7", new.name, "origins", ("a",)),
+        ("op7", new.name, "origin_node", ("a",)),
+    ] == [(loss.op, loss.buffer, loss.what, loss.before) for loss in recorded.losses]
+
+
+def test_new_operation_inherits_no_loss_from_one_that_is_gone():
+    """Without anything in common it is a removal and a creation, and no loss."""
+    recorded = step([Operation(0, [A])], [Operation(7)])
+
+    assert (("op0",), ()) == (recorded.removed, recorded.losses)

@@ -94,6 +94,9 @@ MADE_FROM = {
 }
 """Which calls of a model an ATen operator can have been made from."""
 
+JOINED = frozenset({"addmm", "baddbmm"})
+"""Operators that Inductor also makes of a product and a sum of two calls."""
+
 PASS_THROUGH = VIEWS | {
     "clone",
     "contiguous",

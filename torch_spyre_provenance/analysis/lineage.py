@@ -182,10 +182,12 @@ class _Builder:
             label = f"{found.ir_op or op.spec_path} · {op.op}"
             key = f"{kernel}/{op.spec_path}"
             ref = self._add(Level.OP_SPEC, key, label, found.reason)
-            if found.ir_op is not None and op.buffer is not None:
-                start = Ref(Level.LOOP_IR_POST, op.buffer)
+            index = self.facts.index
+            if index.ir_post or index.ir_pre:
+                last = Level.LOOP_IR_POST if index.ir_post else Level.LOOP_IR_PRE
+                start = Ref(last, op.buffer or "")
                 self._edge(start, ref, Evidence.MEASURED, "buffer")
-            elif not self.facts.index.ir_post:
+            else:
                 self._origin_edges(found.nodes, ref)
             end = self._add(Level.KERNEL, kernel, kernel, "no op of it has a line")
             self._edge(ref, end, Evidence.MEASURED, "kernel")

@@ -14,7 +14,7 @@ from typing import TypeVar
 from attrs import frozen
 
 from ..model import Evidence, FxNode, ModuleCall, Replacement
-from .aten import CONTRACTIONS, MADE_FROM, SUMS, packet
+from .aten import ADDITIONS, CONTRACTIONS, JOINED, MADE_FROM, SUMS, packet
 from .index import BundleIndex
 
 _T = TypeVar("_T")
@@ -257,16 +257,24 @@ def modules_of(calls: Iterable[str], index: BundleIndex) -> tuple[ModuleCall, ..
     )
 
 
-def can_make(call: FxNode, aten: str) -> bool:
-    """Return whether a pre-grad node can be what an ATen operator was made from.
-
-    Args:
-        call: The pre-grad node.
-        aten: The operator's bare name.
-    """
+def can_make(call: FxNode, node: FxNode) -> bool:
+    """Return whether a pre-grad node can be what a post-grad node was made from."""
     names = {packet(call.target)}
     names.update(packet(fn.target).lower() for fn in call.source_fns[-1:])
-    return not names.isdisjoint(MADE_FROM.get(aten, {aten}))
+    return not names.isdisjoint(makers(node))
+
+
+def makers(node: FxNode) -> frozenset[str]:
+    """Return the calls of a model that a post-grad node can have been made from.
+
+    Of what Inductor joined and the front end split again, the product may be of a call
+    that only multiplies, and the sum of one that only adds.
+    """
+    aten, target = packet(node.original_aten), packet(node.target)
+    names = MADE_FROM.get(aten, frozenset({aten}))
+    if aten in JOINED and target in CONTRACTIONS:
+        return names | MADE_FROM.get(target, frozenset({target}))
+    return names | SUMS if aten in JOINED and target in ADDITIONS else names
 
 
 def distinct(values: Iterable[_T]) -> tuple[_T, ...]:
@@ -300,6 +308,5 @@ def _agrees(node: FxNode, call: str, index: BundleIndex) -> bool:
 def _calls_on_the_line(node: FxNode, index: BundleIndex) -> tuple[str, ...]:
     """Return all pre-grad nodes with the same trace, of those that fit best."""
     names = () if node.stack is None else index.pre_by_stack.get(node.stack, ())
-    aten = packet(node.original_aten)
     fitting = [n for n in names if index.pre_nodes[n].modules == node.modules] or names
-    return tuple([n for n in fitting if can_make(index.pre_nodes[n], aten)] or fitting)
+    return tuple([n for n in fitting if can_make(index.pre_nodes[n], node)] or fitting)

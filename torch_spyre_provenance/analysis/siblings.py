@@ -9,6 +9,7 @@ to none, for a wrong line is worse than no line.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
 
 from attrs import define, evolve, field
 
@@ -16,7 +17,9 @@ from ..model import Evidence, FxNode
 from .aten import (
     ADDITIONS,
     CONTRACTIONS,
+    JOINED,
     MADE_FROM,
+    SUMS,
     WITH_ADDEND,
     is_view,
     packet,
@@ -30,6 +33,7 @@ from .origins import (
     can_make,
     distinct,
     later_origin,
+    makers,
     modules_of,
     own_origin,
     replacing,
@@ -57,7 +61,7 @@ def resolve_origins(index: BundleIndex) -> Mapping[str, Origin]:
     return found
 
 
-@define
+@define(slots=False)
 class _Inference:
     """The rules, and the origins that they add to.
 
@@ -68,7 +72,7 @@ class _Inference:
 
     index: BundleIndex
     found: dict[str, Origin]
-    _claimed: set[str] = field(factory=set, init=False)
+    _claimed: dict[str, set[str]] = field(factory=dict, init=False)
     _flow: CallFlow = field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -133,11 +137,19 @@ class _Inference:
             whole = self.index.post_nodes.get(users[0]) if len(users) == 1 else None
             if whole is None or self._product_of(whole) is not node:
                 return None
-            return self._given(whole, Rule.SPLIT_SIBLING)
+            return self._given_half(whole, node)
         product = self._product_of(node)
         if product is None or packet(product.original_aten) not in WITH_ADDEND:
             return None
-        return self._given(product, Rule.SPLIT_SIBLING)
+        return self._given_half(product, node)
+
+    def _given_half(self, sibling: FxNode, node: FxNode) -> Origin | None:
+        """Give a node the other half's call, if that can have made this half too."""
+        pre = self.index.pre_nodes
+        calls = [pre[name] for name in self.found[sibling.name].calls]
+        if calls and not any(can_make(call, node) for call in calls):
+            return None
+        return self._given(sibling, Rule.SPLIT_SIBLING)
 
     def _product_of(self, node: FxNode) -> FxNode | None:
         """Return the product that an addition made from a larger call adds up."""
@@ -207,13 +219,18 @@ class _Inference:
         the products without a line are of that line. Returns what stays open.
         """
         pre = self.index.pre_nodes
-        origins: dict[str, Origin | None] = {}
-        for aten in {packet(node.original_aten) for node in todo} & WITH_ADDEND:
-            calls = {name for name, call in pre.items() if can_make(call, aten)}
-            origins[aten] = self._only(calls - self._claimed, Rule.ELIMINATION)
+        of_kind = {
+            makers(node): node
+            for node in todo
+            if packet(node.original_aten) in WITH_ADDEND
+        }
+        origins: dict[frozenset[str], Origin | None] = {}
+        for kind, node in of_kind.items():
+            calls = {name for name, call in pre.items() if can_make(call, node)}
+            origins[kind] = self._only(calls - set(self._claimed), Rule.ELIMINATION)
         rest: list[FxNode] = []
         for node in todo:
-            origin = origins.get(packet(node.original_aten))
+            origin = origins.get(makers(node))
             if origin is None:
                 rest.append(node)
             else:
@@ -243,7 +260,12 @@ class _Inference:
         if aten not in MADE_FROM:
             return set(calls)
         pre = self.index.pre_nodes
-        return {n for n in calls - self._claimed if can_make(pre[n], aten)}
+        own = {part.name for part in self._parts(node)}
+        return {
+            name
+            for name in calls
+            if self._claimed.get(name, own) <= own and can_make(pre[name], node)
+        }
 
     def _limits(self, node: FxNode) -> Iterator[frozenset[str]]:
         """Yield, for each neighbour with a known call, the calls that it allows."""
@@ -276,14 +298,35 @@ class _Inference:
 
     def _halves(self, node: FxNode) -> tuple[FxNode, ...]:
         """Return a node and the other half of its split call, where that is certain."""
+        if packet(node.original_aten) in JOINED and self._has_sums_of_products:
+            return (node,)
+        parts = self._parts(node)
+        return parts if len({part.original_aten for part in parts}) == 1 else (node,)
+
+    def _parts(self, node: FxNode) -> tuple[FxNode, ...]:
+        """Return a node and what it adds up, or what adds it up, of a split node."""
         product = self._product_of(node)
-        if product is not None and product.original_aten == node.original_aten:
+        if product is not None:
             return (node, product)
         users = self.index.post_users.get(node.name, ())
         whole = self.index.post_nodes.get(users[0]) if len(users) == 1 else None
-        if whole is None or whole.original_aten != node.original_aten:
+        if whole is None or self._product_of(whole) is not node:
             return (node,)
-        return (node, whole) if self._product_of(whole) is node else (node,)
+        return (node, whole)
+
+    @cached_property
+    def _has_sums_of_products(self) -> bool:
+        """Return whether the model itself adds to what a call multiplied.
+
+        Inductor may have joined such calls, so that two halves need not be of one call.
+        """
+        pre = self.index.pre_nodes
+        return any(
+            packet(pre[before].target) in MADE_FROM["mm"]
+            for name, call in pre.items()
+            if packet(call.target) in SUMS
+            for before in self._flow.before(name)
+        )
 
     def _only(self, calls: set[str], rule: Rule) -> Origin | None:
         """Return the origin that stands for a set of calls on one and the same line."""
@@ -315,7 +358,7 @@ class _Inference:
         if len(origin.calls) == 1 and (
             packet(node.target) in CONTRACTIONS or self._product_of(node) is not None
         ):
-            self._claimed.add(origin.calls[0])
+            self._claimed.setdefault(origin.calls[0], set()).add(node.name)
 
     def _inputs(self, node: FxNode) -> list[FxNode]:
         post = self.index.post_nodes

@@ -48,7 +48,9 @@ def assert_same(expected, actual):
     assert is_ours(actual)
     for one, other in zip(flat(expected), flat(actual), strict=True):
         assert (one.shape, one.dtype) == (other.shape, other.dtype)
-        assert torch.equal(one, other.cpu())
+        # To rounding: in a process that has the reference front end, softmax and its
+        # like are the front end's own, made of other steps.
+        torch.testing.assert_close(other.cpu(), one, equal_nan=True)
 
 
 OPERATORS = {

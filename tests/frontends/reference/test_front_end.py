@@ -124,6 +124,7 @@ def test_compiling_nothing_leaves_the_kernels_alone():
     """Where Dynamo skips every frame of a model, it does not compile ours instead."""
     reference.register()
     torch._dynamo.reset()
+    torch._dynamo.utils.counters.clear()
     model = nn.Sequential(nn.Linear(8, 8), nn.ReLU()).to(DEVICE)
     eager = model(torch.ones(2, 8).to(DEVICE))
     model.compile()
