@@ -149,10 +149,14 @@ def _problems(found):
     ]
 
 
+SEEDS = {"views": 2}
+"""Seeds other than 1: views:1 slices across a stick, which the front end refuses."""
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_kind(kind, setup):
     """A program of each kind has all its ops attributed, none wrongly."""
-    found = judge(run(KINDS[kind](1), setup))
+    found = judge(run(KINDS[kind](SEEDS.get(kind, 1)), setup))
 
     assert found.error is None
     assert found.verdicts

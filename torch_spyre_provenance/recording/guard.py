@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping
 from types import TracebackType
+from typing import Self
 
 from attrs import define, field
 
@@ -90,14 +91,19 @@ class Guard:
 class _Watch:
     """The block of one observation: the only place that swallows exceptions."""
 
-    __slots__ = ("_guard", "_point")
+    __slots__ = ("_guard", "_is_counted", "_point")
 
     def __init__(self, guard: Guard, point: Point) -> None:
         self._guard = guard
         self._point = point
+        self._is_counted = True
 
-    def __enter__(self) -> None:
-        return None
+    def __enter__(self) -> Self:
+        return self
+
+    def found_nothing(self) -> None:
+        """Say that there was nothing to observe, so that the end counts for nothing."""
+        self._is_counted = False
 
     def __exit__(
         self,
@@ -106,7 +112,8 @@ class _Watch:
         trace: TracebackType | None,
     ) -> bool:
         if error is None:
-            self._guard._succeeded(self._point)
+            if self._is_counted:
+                self._guard._succeeded(self._point)
             return False
         if not isinstance(error, Exception):
             return False

@@ -22,6 +22,12 @@ from .points import RUN_POINTS, Point
 from .session import Session
 
 
+NO_DIRECTORY = (
+    "no kernel has a directory: a runner names none where the device lacks an op of its "
+    "kernel, and where torch-spyre stops after its front end (TORCH_SPYRE_FRONTEND_ONLY)"
+)
+
+
 def recorded(async_compile: Any) -> Any:
     """Return an `async_compile` that notes the kernels' directories.
 
@@ -92,10 +98,12 @@ class ModuleLoad:
     def _files(self) -> list[KernelFiles]:
         found: list[KernelFiles] = []
         for name, runner in self.runners.items():
-            with self.guard.watch(Point.FILES):
+            with self.guard.watch(Point.FILES) as watch:
                 ready = runner.result() if hasattr(runner, "result") else runner
                 directory = getattr(ready, "code_dir", None)
-                if directory is not None:
+                if directory is None:
+                    watch.found_nothing()
+                else:
                     found.append(read_kernel_files(name, Path(directory)))
         return found
 
@@ -113,7 +121,7 @@ class ModuleLoad:
         )
         run = run_facts.collect(
             builder,
-            self.guard.observations(RUN_POINTS, {}),
+            self.guard.observations(RUN_POINTS, {Point.FILES.value: NO_DIRECTORY}),
             graph=bundle.compile.graph,
             cache=CacheState.HIT if builder is None else CacheState.MISS,
             module=module,
