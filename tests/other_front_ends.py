@@ -161,7 +161,7 @@ class PreparingScheduling(SuperDSCScheduling):
         kernel = self.kernel_class()
         self._codegen_into_kernel(nodes, kernel, nodes)
         self.define_kernel(kernel.codegen_kernel(), nodes, kernel)
-        type(self).n_prepared += 1
+        PreparingScheduling.n_prepared += 1
         super()._codegen_run(nodes)
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 from bundle_factory import bundle, fx, line, lines, step
 
@@ -285,3 +288,10 @@ def test_which_calls_can_make_a_node(call, target, aten, expected):
 def test_every_rule_is_explained():
     """The report's table says what each rule goes by."""
     assert len({rule.meaning for rule in Rule}) == len(Rule)
+
+
+def test_every_rule_is_documented_in_the_order_of_its_turn():
+    """The page has a row for each rule, the first ones first."""
+    page = (Path(__file__).parents[2] / "docs" / "attribution.md").read_text()
+    rows = re.findall(r"^\| `([a-z-]+)` \|", page, re.MULTILINE)
+    assert rows == [str(rule) for rule in Rule if rule is not Rule.NONE]

@@ -28,11 +28,12 @@ def test_two_calls_on_one_line_keep_their_nodes_and_columns(record_one):
     bundle = record_one(model, half(4, 64), half(4, 64))
 
     assert [("exp", ["both"]), ("exp", ["both"]), ("mul", ["both"])] == op_lines(bundle)
-    left, right, product = (
-        each.locations[0].frame.column for each in attribute(bundle)
-    )
-    assert left < right
-    assert left == product
+    if torch.__version__ >= (2, 13):  # traces before that mark no columns
+        left, right, product = (
+            each.locations[0].frame.column for each in attribute(bundle)
+        )
+        assert left < right
+        assert left == product
     assert [("exp", "exp"), ("exp_1", "exp_1"), ("mul", "mul")] == edges(
         bundle, Level.FX_PRE_GRAD, Level.FX_POST_GRAD
     )

@@ -8,6 +8,7 @@ from scenarios.compiling import half, line_name, op_lines, record_into
 from torch.utils.checkpoint import checkpoint
 
 from torch_spyre_provenance.analysis.attribution import Attributor, attribute
+from torch_spyre_provenance.analysis.origins import Rule
 from torch_spyre_provenance.model import CompileKind, Evidence
 
 
@@ -86,3 +87,24 @@ def test_checkpoint_itself_is_only_in_the_stack(graphs):
     assert ["model", "body"] == [
         frame.function for frame in place.stack if frame.file == __file__
     ]
+
+
+def test_equal_calls_that_are_computed_once_keep_both_lines(record):
+    """Common subexpressions are merged for training; no location is dropped.
+
+    The op has its own line first, and the other call's by a rule (llvm/circt#4358).
+    """
+
+    def twice(x):
+        a = torch.exp(x)  # first
+        b = torch.exp(x)  # second
+        return torch.relu(a) * b  # product
+
+    forward, _ = record(twice, half(4, 64), trains=True)
+
+    assert [
+        ("exp", ["first", "second"]),
+        ("relufwd", ["product"]),
+        ("mul", ["product"]),
+    ] == op_lines(forward)
+    assert Rule.MERGED_TWIN is attribute(forward)[0].rule

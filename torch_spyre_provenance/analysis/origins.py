@@ -31,8 +31,8 @@ class Rule(StrEnum):
     DATA_FLOW = "data-flow"
     ELIMINATION = "elimination"
     REGION = "region"
-    MERGED_TWIN = "merged-twin"
     MADE_ALONG = "made-along"
+    MERGED_TWIN = "merged-twin"
     BEFORE_LOSS = "before-loss"
     FOR_READERS = "for-readers"
     FOR_SOURCES = "for-sources"
@@ -53,8 +53,8 @@ _MEANINGS = {
     Rule.DATA_FLOW: "the only call between those of its neighbours",
     Rule.ELIMINATION: "the only call that still lacks its product",
     Rule.REGION: "all calls that a rewrite joined",
-    Rule.MERGED_TWIN: "equal calls, of which one was computed for all",
     Rule.MADE_ALONG: "what was replaced as its node was made",
+    Rule.MERGED_TWIN: "equal calls, of which one was computed for all",
     Rule.BEFORE_LOSS: "its nodes before the pass that lost them",
     Rule.FOR_READERS: "the compiler inserted it: all ops that read it",
     Rule.FOR_SOURCES: "the compiler inserted it: the ops that it reads",

@@ -21,10 +21,10 @@ from .guard import Guard
 from .points import RUN_POINTS, Point
 from .session import Session
 
-
 NO_DIRECTORY = (
-    "no kernel has a directory: a runner names none where the device lacks an op of its "
-    "kernel, and where torch-spyre stops after its front end (TORCH_SPYRE_FRONTEND_ONLY)"
+    "no kernel has a directory: a runner names none where the device lacks an op of "
+    "its kernel, or where torch-spyre stops after its front end "
+    "(TORCH_SPYRE_FRONTEND_ONLY)"
 )
 
 
