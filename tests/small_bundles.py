@@ -106,7 +106,10 @@ def loop_ir(draw: st.DrawFn, nodes: list[FxNode]) -> list[IrOp]:
     ops: list[IrOp] = []
     for number in range(n_ops):
         reads = some(draw, [f"buf{n}" for n in range(number)])
-        ops.append(ir(number, *some(draw, names), reads=tuple(sorted(reads))))
+        origins = some(draw, names, most=4)
+        op = ir(number, *origins, reads=tuple(sorted(reads)))
+        node = draw(st.sampled_from((op.origin_node, None)))
+        ops.append(evolve(op, origin_node=node))
     return ops
 
 
@@ -115,7 +118,7 @@ def after_passes(
 ) -> tuple[list[IrOp], list[FxNode]]:
     """Draw what passes make of operations: some removed, robbed, and some inserted."""
     kept = [op for op in before if draw(st.integers(0, 5))]
-    robbed = [evolve(op, origins=op.origins[: draw(st.integers(0, 2))]) for op in kept]
+    robbed = [evolve(op, origins=op.origins[draw(st.integers(0, 2)) :]) for op in kept]
     later: list[FxNode] = []
     for number in range(draw(st.integers(0, 3))):
         target = draw(st.sampled_from(INSERTED))

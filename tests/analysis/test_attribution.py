@@ -17,9 +17,9 @@ from bundle_factory import (
     step,
 )
 
-from torch_spyre_provenance.analysis import attribution
 from torch_spyre_provenance.analysis.attribution import Attribution, attribute
 from torch_spyre_provenance.analysis.frames import FramePolicy
+from torch_spyre_provenance.analysis.inserted import MAX_LOCATIONS
 from torch_spyre_provenance.analysis.origins import Rule
 from torch_spyre_provenance.model import (
     Bundle,
@@ -284,6 +284,21 @@ def test_an_op_that_lost_its_origins_is_not_taken_for_inserted():
     assert (found.evidence, found.rule) == (Evidence.INFERRED, Rule.BEFORE_LOSS)
 
 
+def test_an_op_that_lost_origins_without_a_line_is_missing():
+    """Nothing is known of it, and its readers' line is still not its own."""
+    value = bundle(
+        stacks=lines(1),
+        pre=None,
+        post=(
+            fx("mm", "aten.mm.default", aten="aten.addmm.default"),
+            fx("exp", "aten.exp.default", "mm", stack=0, aten="aten.exp.default"),
+        ),
+        ir_pre=(ir(0, "mm"), ir(1, "exp", reads=("buf0",))),
+        ir_post=(ir(0), ir(1, "exp", reads=("buf0",))),
+    )
+    assert only(value).evidence is Evidence.MISSING
+
+
 def test_the_parts_of_one_insertion_serve_the_readers_of_all():
     """Padding makes a buffer, fills it, and copies into it; only one is read."""
     value = bundle(
@@ -456,21 +471,18 @@ def test_a_stack_of_framework_frames_is_no_line():
     assert found.evidence is Evidence.MEASURED
 
 
-def test_lines_beyond_the_bound_are_counted(monkeypatch):
-    """A constant read from everywhere keeps the first lines and says how many more."""
-    monkeypatch.setattr(attribution, "MAX_LOCATIONS", 2)
-    readers = tuple(fx(f"relu_{n}", RELU, "x", stack=n, aten=RELU) for n in range(5))
+def test_lines_beyond_the_bound_are_counted():
+    """An op that computes very many lines keeps the first ones and counts the rest."""
+    n = MAX_LOCATIONS + 3
+    nodes = tuple(fx(f"r{i:03}", RELU, "x", stack=i, aten=RELU) for i in range(n))
     value = bundle(
-        stacks=lines(*range(5)),
-        post=readers,
-        later=(fx("constant", "spyre.constant.default"),),
-        ir_post=(
-            ir(9, "constant"),
-            *(ir(n, f"relu_{n}", reads=("buf9",)) for n in range(5)),
-        ),
+        stacks=lines(*range(n)),
+        post=nodes,
+        ir_post=(ir(0, *(node.name for node in nodes)),),
     )
     found = only(value)
-    assert (len(found.locations), found.reason) == (2, "3 more lines")
+    assert (len(found.locations), found.more_locations) == (MAX_LOCATIONS, 3)
+    assert found.reason == "3 more lines"
 
 
 def test_two_calls_on_one_line_are_one_location():

@@ -17,7 +17,7 @@ from torch_spyre_provenance.model import Bundle, Evidence
 
 LEVELS = tuple(Level)
 law = settings(
-    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 
 

@@ -176,6 +176,9 @@ def test_stages_that_were_not_recorded_are_bridged():
     assert len(pairs(found, Level.FX_POST_GRAD, Level.OP_SPEC)) == 5
     only_post = lineage(evolve(value, loop_ir_pre=None))
     assert len(pairs(only_post, Level.FX_POST_GRAD, Level.LOOP_IR_POST)) == 7
+    only_pre = lineage(evolve(value, loop_ir_post=None))
+    assert len(pairs(only_pre, Level.LOOP_IR_PRE, Level.OP_SPEC)) == 5
+    assert pairs(only_pre, Level.FX_POST_GRAD, Level.OP_SPEC) == []
 
 
 def test_what_has_no_source_says_why():

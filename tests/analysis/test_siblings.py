@@ -225,6 +225,22 @@ def test_halves_of_two_calls_keep_their_own_lines():
     ]
 
 
+def test_a_sum_that_knows_its_call_does_not_speak_for_another_calls_product():
+    """The sum was written on line 2, and only adds: the product is line 1's."""
+    found = origins(
+        (
+            fx("x", "_operator.matmul", "a", "w", stack=1),
+            fx("y", "_operator.add", "x", "b", stack=2),
+        ),
+        (
+            product("mm", "a", "w"),
+            fx("add", ADD, "b", "mm", stack=2, aten=ADDMM, came_from=("y",)),
+        ),
+        3,
+    )
+    assert rules(found, "mm") == [((1,), Rule.DATA_FLOW)]
+
+
 def test_a_chain_of_calls_is_resolved_from_its_end():
     """Each addmm of a chain is given back to its own line."""
     found = origins(

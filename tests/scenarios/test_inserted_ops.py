@@ -6,14 +6,11 @@ import torch
 from bundle_factory import bundle, fx, ir, lines
 from scenarios.compiling import half, line_name, op_lines
 
-from torch_spyre_provenance.analysis.attribution import (
-    MAX_LOCATIONS,
-    MAX_SERVED,
-    Attributor,
-    attribute,
-)
+from torch_spyre_provenance.analysis.attribution import Attributor, attribute
+from torch_spyre_provenance.analysis.inserted import MAX_LOCATIONS, MAX_SERVED
 from torch_spyre_provenance.analysis.origins import Rule
 from torch_spyre_provenance.model import Evidence
+from torch_spyre_provenance.report.markdown import render
 
 
 def test_bias_add_has_its_line_and_says_how(record_one):
@@ -96,6 +93,8 @@ def test_set_of_lines_that_is_cut_off_keeps_its_count():
             len(found.serves),
         )
         assert f"{n - MAX_LOCATIONS} more lines" == found.reason
+    report = render(many_readers(n))
+    assert f" and {n - MAX_SERVED} more, by `insert_restickify`" in report
 
 
 def test_fused_op_names_the_line_of_its_origin_node_first():

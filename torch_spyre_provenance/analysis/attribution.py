@@ -1,13 +1,13 @@
 """Every device op's lines of the model, each with evidence.
 
-The rules for FX nodes are in `origins` (measured) and `siblings` (inferred). Those for
-ops are here: an op has the lines of the nodes that it computes, and an op that the
-compiler inserted has the lines of the ops that it serves, all of them.
+The rules for FX nodes are in `origins` (measured) and `siblings` (inferred). An op has
+the lines of the nodes that it computes; one that the compiler inserted has those of the
+ops that it serves, all of them, which is the business of `inserted`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 
 from attrs import evolve, frozen
@@ -16,14 +16,9 @@ from ..model import Bundle, Evidence, Frame, FxNode, IrOp, Kernel, ModuleCall, O
 from .aten import INSERTED_BY, is_view, packet
 from .frames import POLICY, FramePolicy, source_text
 from .index import BundleIndex, buffer_of
+from .inserted import MAX_LOCATIONS, Answer, serve_inserted
 from .origins import Origin, Rule, distinct, is_made_by_compiler
 from .siblings import resolve_origins
-
-MAX_LOCATIONS = 64
-"""Most lines that one op keeps; `more_locations` counts the rest."""
-
-MAX_SERVED = 64
-"""Most ops that an inserted op is said to serve; `more_served` counts the rest."""
 
 
 @frozen(kw_only=True)
@@ -92,18 +87,6 @@ class Attribution:
         return self.modules[-1].path if self.modules else ""
 
 
-@frozen(kw_only=True)
-class _Answer:
-    """What is known of one LoopLevelIR operation; `more_…` as in `Attribution`."""
-
-    origin: Origin
-    nodes: tuple[FxNode, ...] = ()
-    inserted: bool = False
-    serves: tuple[str, ...] = ()
-    more_locations: int = 0
-    more_served: int = 0
-
-
 @frozen(slots=False)
 class Attributor:
     """The attribution of one bundle's ops, each part computed when it is asked for.
@@ -137,11 +120,10 @@ class Attributor:
         return tuple(self._location(stack) for stack in self.bundle.stacks)
 
     @cached_property
-    def ir_answers(self) -> Mapping[str, _Answer]:
+    def ir_answers(self) -> Mapping[str, Answer]:
         """Return what is known of each operation after the passes, by its buffer."""
         answers = {b: self._computed(op) for b, op in self.index.ir_post.items()}
-        self._serve_readers(answers)
-        self._serve_sources(answers)
+        serve_inserted(answers, self.index, self._line)
         return answers
 
     def node_locations(self, name: str) -> tuple[Location, ...]:
@@ -169,6 +151,10 @@ class Attributor:
     def _place(self, stack: int) -> Location | None:
         return self.locations[stack] if 0 <= stack < len(self.locations) else None
 
+    def _line(self, stack: int) -> str | None:
+        place = self._place(stack)
+        return place.where if place else None
+
     def _places(self, stacks: Iterable[int]) -> tuple[Location, ...]:
         by_line: dict[str, Location] = {}
         for place in map(self._place, stacks):
@@ -176,27 +162,24 @@ class Attributor:
                 by_line.setdefault(place.where, place)
         return tuple(by_line.values())
 
-    def _computed(self, op: IrOp) -> _Answer:
+    def _computed(self, op: IrOp) -> Answer:
         """Give an op the lines of its nodes, be it those that a pass took from it.
 
-        An op that had origins before some pass was not inserted by the compiler: it
-        computes for its own line whatever reads it.
+        An op of the user's that lost its origins was not inserted by the compiler: it
+        computes for its own line, whatever reads it.
         """
         before = self.index.lost_origins.get(op.name)
         if before is None:
             return self._own(op.origins, op)
         answer = self._own(before, op)
         if not answer.origin.stacks:
-            return evolve(answer, inserted=False)
-        return evolve(
-            answer,
-            inserted=False,
-            origin=evolve(
-                answer.origin, evidence=Evidence.INFERRED, rule=Rule.BEFORE_LOSS
-            ),
+            return answer
+        origin = evolve(
+            answer.origin, evidence=Evidence.INFERRED, rule=Rule.BEFORE_LOSS
         )
+        return evolve(answer, origin=origin)
 
-    def _own(self, names: Iterable[str], op: IrOp | None) -> _Answer:
+    def _own(self, names: Iterable[str], op: IrOp | None) -> Answer:
         """Give an op the lines of the nodes that it computes.
 
         Views among its origins do not count: they say where an operand was reshaped.
@@ -218,88 +201,7 @@ class Attributor:
         origin = _merged(origins, computed)
         if names and not nodes:
             origin = Origin(reason="its FX nodes were not recorded")
-        return _Answer(origin=origin, nodes=tuple(computed), inserted=inserted)
-
-    def _serve_readers(self, answers: dict[str, _Answer]) -> None:
-        """Give an inserted op the lines of all ops that read what it computes.
-
-        The compiler put it there so that they can run; the last in a chain of inserted
-        ops passes its readers' lines on to those before it. Ops of one and the same
-        node, as those that fill and copy into a padded buffer, have the same readers.
-        """
-        for buffer in reversed(tuple(answers)):
-            if answers[buffer].inserted and not answers[buffer].origin.stacks:
-                readers = distinct(
-                    reader
-                    for part in self.index.made_together(buffer)
-                    for reader in self.index.ir_readers.get(part, ())
-                )
-                self._serve(answers, buffer, readers, Rule.FOR_READERS)
-
-    def _serve_sources(self, answers: dict[str, _Answer]) -> None:
-        """Give an inserted op that serves no reader the lines of the ops it reads.
-
-        Constants do not count: equal ones are one, whoever uses it.
-        """
-        for buffer in tuple(answers):
-            if answers[buffer].inserted and not answers[buffer].origin.stacks:
-                sources = [
-                    name
-                    for name in self.index.ir_post[buffer].reads
-                    if name not in self.index.constants
-                ]
-                self._serve(answers, buffer, sources, Rule.FOR_SOURCES)
-
-    def _serve(
-        self,
-        answers: dict[str, _Answer],
-        buffer: str,
-        served: Iterable[str],
-        rule: Rule,
-    ) -> None:
-        known = {
-            name: answers[name]
-            for name in served
-            if name != buffer and name in answers and answers[name].origin.stacks
-        }
-        if not known:
-            return
-        origins = [answer.origin for answer in known.values()]
-        stacks, more_locations = self._joined_stacks(known.values())
-        served, more_served = _joined_served(known)
-        answers[buffer] = evolve(
-            answers[buffer],
-            origin=Origin(
-                stacks=stacks,
-                modules=_common_modules(origins),
-                evidence=Evidence.INFERRED,
-                rule=rule,
-            ),
-            serves=served,
-            more_locations=more_locations,
-            more_served=more_served,
-        )
-
-    def _joined_stacks(
-        self, answers: Collection[_Answer]
-    ) -> tuple[tuple[int, ...], int]:
-        """Return one stack for each line of some ops, and how many lines are cut off.
-
-        They are cut off here and not at the end: an op that serves thousands of others
-        may be served itself by many.
-        """
-        by_line: dict[str | None, int] = {}
-        most = 0
-        for answer in answers:
-            for stack in answer.origin.stacks:
-                place = self._place(stack)
-                by_line.setdefault(place.where if place else None, stack)
-            if answer.more_locations:
-                most = max(most, len(answer.origin.stacks) + answer.more_locations)
-        if len(by_line) > 1:
-            by_line.pop(None, None)
-        kept = tuple(by_line.values())[:MAX_LOCATIONS]
-        return kept, max(len(by_line), most) - len(kept)
+        return Answer(origin=origin, nodes=tuple(computed), inserted=inserted)
 
     def _attribute(self, kernel: Kernel, op: Op) -> Attribution:
         ir_op = self.index.ir_post.get(op.buffer) if op.buffer else None
@@ -331,7 +233,7 @@ class Attributor:
             more_served=answer.more_served,
         )
 
-    def _pass_name(self, answer: _Answer, op: Op, ir_op: IrOp | None) -> str | None:
+    def _pass_name(self, answer: Answer, op: Op, ir_op: IrOp | None) -> str | None:
         """Return the pass that made an op, or None.
 
         It is the one that was seen making it, else the one that the op's handle or node
@@ -349,13 +251,13 @@ class Attributor:
         targets = [packet(node.target) for node in answer.nodes]
         return next((INSERTED_BY[n] for n in targets if n in INSERTED_BY), None)
 
-    def _answer(self, op: Op, ir_op: IrOp | None) -> _Answer:
+    def _answer(self, op: Op, ir_op: IrOp | None) -> Answer:
         if ir_op is not None:
             return self.ir_answers[buffer_of(ir_op)]
         if op.handle is not None and len(op.handle.ir_chain) > 1:
             # The chain of a handle names the same FX nodes as the operation's origins.
             return self._own(op.handle.ir_chain[:-1], None)
-        return _Answer(origin=Origin(reason="no operation is known to be behind it"))
+        return Answer(origin=Origin(reason="no operation is known to be behind it"))
 
 
 def attribute(bundle: Bundle, policy: FramePolicy = POLICY) -> tuple[Attribution, ...]:
@@ -389,26 +291,6 @@ def _merged(origins: list[Origin], nodes: list[FxNode]) -> Origin:
 
 
 _DOUBT = (Evidence.MEASURED, Evidence.INFERRED, Evidence.MISSING)
-
-
-def _joined_served(known: Mapping[str, _Answer]) -> tuple[tuple[str, ...], int]:
-    """Return the ops that are served in the end, and how many of them are cut off."""
-    names = distinct(
-        name for op, answer in known.items() for name in answer.serves or (op,)
-    )
-    kept = names[:MAX_SERVED]
-    most = max(len(each.serves) + each.more_served for each in known.values())
-    return kept, max(len(names), most) - len(kept)
-
-
-def _common_modules(origins: list[Origin]) -> tuple[ModuleCall, ...]:
-    """Return the modules that all of these share, outermost first."""
-    shared: list[ModuleCall] = []
-    for level in zip(*(origin.modules for origin in origins), strict=False):
-        if len(set(level)) != 1:
-            break
-        shared.append(level[0])
-    return tuple(shared)
 
 
 def _aten_op(nodes: tuple[FxNode, ...], op: Op) -> str | None:

@@ -161,7 +161,8 @@ def _evidence(op: KnownOp) -> str:
     found = op.found
     if found.evidence is Evidence.MISSING:
         return f"{found.evidence}: {found.reason}"
-    served = f", for {', '.join(found.serves)}" if found.serves else ""
+    more = f" and {found.more_served} more" if found.more_served else ""
+    served = f", for {', '.join(found.serves)}{more}" if found.serves else ""
     made_by = f", by {found.pass_name}" if found.pass_name else ""
     return f"{found.evidence} ({found.rule}{served}{made_by})"
 

@@ -309,7 +309,8 @@ def evidence(found: Attribution) -> str:
     """Return a cell that says how an op's lines are known."""
     if found.evidence is Evidence.MISSING:
         return f"**missing**: {code(found.reason, 400)}"
-    served = f", for {names(found.serves)}" if found.serves else ""
+    more = f" and {found.more_served} more" if found.more_served else ""
+    served = f", for {names(found.serves)}{more}" if found.serves else ""
     made_by = f", by {code(found.pass_name)}" if found.pass_name else ""
     open_point = f"; {code(found.reason, 400)}" if found.reason else ""
     return f"{found.evidence} ({found.rule}{served}{made_by}){open_point}"
