@@ -5,7 +5,8 @@
 compiles one program for every operator and every kind, and random ones; it prints, for
 each kind and in total, how many device ops were attributed, by what evidence, and how
 many of them wrongly, next to the same for the front end's own debug handles. It exits
-with 3 if any attribution is wrong, and with 1 if a program could not be compiled.
+with 3 if any attribution is wrong, and with 1 if a program could not be compiled that
+the front end does not refuse.
 
 ``TORCH_SPYRE_CHECKOUT`` names a torch-spyre checkout to compile through; otherwise the
 reference front end does it.
@@ -138,7 +139,7 @@ def report(
         results: What came of each program.
         json_form: Print them as JSON instead of as a table.
         must_compile: Whether a program that was not compiled is a failure. The
-            reference front end compiles them all; a torch-spyre need not.
+            reference front end compiles or refuses them; a torch-spyre need not.
 
     Returns:
         The exit code.
@@ -151,7 +152,7 @@ def report(
     print(json.dumps(as_json(results)) if json_form else table(results))
     if score(v for result in results for v in result.verdicts).wrong:
         return EXIT_WRONG
-    failed = any(result.error is not None for result in results)
+    failed = any(result.is_failure for result in results)
     return EXIT_FAILED if failed and must_compile else 0
 
 

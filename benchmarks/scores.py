@@ -9,10 +9,13 @@ from typing import Any
 from attrs import asdict, frozen
 
 from torch_spyre_provenance.analysis.attribution import Attribution, attribute
+from torch_spyre_provenance.errors import UnsupportedError
 from torch_spyre_provenance.model import Bundle, CompileKind, Evidence, Op
 
 from .execution import Run
 from .truth import Expected
+
+_REFUSAL = f"[{UnsupportedError.slug}]"
 
 
 @frozen(kw_only=True)
@@ -86,6 +89,14 @@ class Result:
     program: str
     verdicts: tuple[Verdict, ...]
     error: str | None = None
+
+    @property
+    def is_failure(self) -> bool:
+        """Return whether the program should have been compiled and was not.
+
+        The reference front end may refuse what the device cannot address, and says so.
+        """
+        return self.error is not None and _REFUSAL not in self.error
 
 
 def judge(run: Run) -> Result:

@@ -78,6 +78,7 @@ def test_table_has_a_row_for_each_kind_and_the_total():
         ([result(RIGHT, MISSING)], 0),
         ([result(RIGHT), result(RIGHT, error="RuntimeError: no")], 1),
         ([result(WRONG), result(RIGHT, error="RuntimeError: no")], 3),
+        ([result(RIGHT), result(error="no such address (m.py:3) [unsupported]")], 0),
     ],
 )
 def test_exit_code(results, code, capsys):
