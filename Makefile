@@ -64,7 +64,7 @@ models: $(STAMP)  ## All architectures; writes docs/models.md (long)
 test-torch-spyre: $(STAMP)  ## The tests that need TORCH_SPYRE_CHECKOUT=PATH
 	@test -n "$(TORCH_SPYRE_CHECKOUT)" || \
 	    { echo 'name a checkout: TORCH_SPYRE_CHECKOUT=PATH make test-torch-spyre'; exit 2; }
-	$(BIN)/python -m pytest -m torch_spyre $(ARGS)
+	$(BIN)/python -m pytest -m torch_spyre --numprocesses=$(JOBS) --dist=loadfile $(ARGS)
 
 check: lint test  ## What CI runs
 

@@ -14,7 +14,8 @@ from torch._inductor.runtime.runtime_utils import cache_dir
 
 from .errors import FrontEndError
 from .frontends.contract import FrontEnd
-from .frontends.discovery import Discovery, find_front_end
+from .frontends.discovery import CARDLESS, TORCH_SPYRE, Discovery, find_front_end
+from .frontends.torch_spyre import cache_bypass
 from .recording.points import COMPILE_POINTS, RUN_POINTS
 from .recording.run_facts import default_root, own_versions
 from .settings import from_environment
@@ -72,7 +73,7 @@ def examine(checkout: Path | None = None) -> Examination:
             *_versions(front_end),
             *_front_ends(discovery, failure),
             *_seams(front_end),
-            *_caches(),
+            *_caches(front_end),
             *_paths(settings.out),
             *variables,
         ),
@@ -131,7 +132,7 @@ def _seams(front_end: FrontEnd | None) -> list[Finding]:
     ]
 
 
-def _caches() -> list[Finding]:
+def _caches(front_end: FrontEnd | None) -> list[Finding]:
     switches = {
         "FX graph cache": inductor_config.fx_graph_cache,
         "remote FX graph cache": inductor_config.fx_graph_remote_cache,
@@ -139,16 +140,22 @@ def _caches() -> list[Finding]:
         "caches disabled altogether": inductor_config.force_disable_caches,
     }
     words = {True: "yes", False: "no", None: "where torch wants it"}
-    return [
+    found = [
         Finding(topic="cache", name=name, value=words[switch])
         for name, switch in switches.items()
     ]
+    is_torch_spyre = front_end is not None and front_end.name in (TORCH_SPYRE, CARDLESS)
+    reason = cache_bypass() if is_torch_spyre else None
+    if reason is not None:
+        name = "torch-spyre's compiles"
+        found.append(Finding(topic="cache", name=name, value=reason, is_good=False))
+    return found
 
 
 def _paths(out: Path | None) -> list[Finding]:
     root = out or default_root()
     near = next(p for p in (root, *root.parents) if p.exists())
-    is_writable = os.access(near, os.W_OK)
+    is_writable = near.is_dir() and os.access(near, os.W_OK)
     note = "" if is_writable else " (cannot be written to)"
     return [
         Finding(topic="path", name="Inductor's cache", value=cache_dir()),

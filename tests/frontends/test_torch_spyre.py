@@ -235,7 +235,12 @@ def test_a_torch_spyre_that_does_not_register(package, body, message):
 
 
 def test_loading_in_a_process_of_its_own(package):
-    """A whole torch-spyre loads; one that failed before says to start again."""
+    """A whole torch-spyre loads, and says which commit it is at, if it is a checkout.
+
+    One that failed before says to start again.
+    """
+    (package.parent / ".git").mkdir()
+    (package.parent / ".git" / "HEAD").write_text("0123abcd\n")
     program = """
         import sys
         from torch_spyre_provenance.errors import FrontEndError
@@ -260,3 +265,4 @@ def test_loading_in_a_process_of_its_own(package):
     first, second = done.stdout.splitlines()
     assert "an earlier attempt to load it failed" in first
     assert second.startswith("torch-spyre ('torch-spyre', 'at ")
+    assert second.endswith(", commit 0123abcd')")

@@ -62,9 +62,16 @@ with torch_spyre_provenance.record(
     torch_spyre=sys.argv[1], out=sys.argv[2], strict=True
 ) as recording:
     compile_once()
-(done,) = recording.bundles
-fired = {{point.point: point.fired for point in done.bundle.all_observations}}
-print(json.dumps(fired))
+    try:
+        x, w = (torch.ones(64, 64).half().to("spyre") for _ in range(2))
+        torch.compile(lambda x, w: x @ w.t())(x, w)
+    except ProvenanceError:
+        pass
+first, second = (each.bundle for each in recording.bundles)
+fired = {{point.point: point.fired for point in first.all_observations}}
+created = {{step.name: len(step.created) for step in second.passes}}
+counts = {{str(stage): count for stage, count in first.counts().items()}}
+print(json.dumps({{"fired": fired, "created": created, "counts": counts}}))
 """
 
 
@@ -144,13 +151,18 @@ def test_with_nobody_registered_a_compile_is_the_same(copy, tmp_path):
 
 @pytest.mark.slow
 def test_a_plain_compile_is_recorded_whole(copy, tmp_path):
-    """With the patches nothing is unobservable: Dynamo's graph and each pass."""
+    """With the patches nothing is unobservable: Dynamo's graph and each pass.
+
+    The pass that inserted an operation is known by its name.
+    """
     for codemod in CODEMODS:
         copy.write(codemod.changes(copy))
 
     arguments = copy.root, tmp_path / "out"
-    fired = json.loads(python(RECORDED, *arguments, cache=tmp_path / "cache"))
+    found = json.loads(python(RECORDED, *arguments, cache=tmp_path / "cache"))
 
-    assert 1 == fired["pre_grad_graph"]
-    assert fired["pass_observer"] > 20
-    assert [] == [point for point, times in fired.items() if not times]
+    assert 1 == found["fired"]["pre_grad_graph"]
+    assert found["fired"]["pass_observer"] > 20
+    assert [] == [point for point, times in found["fired"].items() if not times]
+    assert 3 == found["counts"]["fx_pre_grad"]
+    assert 1 == found["created"]["insert_restickify"]

@@ -15,9 +15,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import torch
 from torch._inductor.codegen.common import get_scheduling_for_device
+from torch.torch_version import TorchVersion
 
 from ..errors import FrontEndError
+from .commit import commit_of
 from .contract import DEVICE, FrontEnd
 
 NAME = "torch-spyre"
@@ -168,6 +171,17 @@ def handle_generation() -> str:
     return next((name for name in _GENERATIONS if name in known), "yes")
 
 
+def cache_bypass() -> str | None:
+    """Return why Inductor leaves torch-spyre's compiles out of its caches, or None.
+
+    Recording has no part in it: torch-spyre gives `compile_fx` a table of
+    decompositions, and newer releases of torch refuse to make a cache key of one.
+    """
+    if TorchVersion(torch.__version__) < TorchVersion("2.13"):
+        return None
+    return "not cached: torch ≥ 2.13 makes no key of the decompositions it is given"
+
+
 def _module(name: str) -> ModuleType:
     try:
         return importlib.import_module(name)
@@ -205,8 +219,14 @@ def _import_failure(error: BaseException) -> str:
 
 
 def _installed_version() -> str:
+    """Return the version, and the commit of a package that is used from its checkout.
+
+    The version alone tells no two releases apart.
+    """
+    package = sys.modules[_PACKAGE]
     try:
-        return version("torch-spyre")
+        found = version("torch-spyre")
     except PackageNotFoundError:
-        package = sys.modules[_PACKAGE]
-        return str(getattr(package, "__version__", f"at {package.__file__}"))
+        found = str(getattr(package, "__version__", f"at {package.__file__}"))
+    commit = commit_of(Path(package.__file__ or "").resolve().parents[1])
+    return f"{found}, commit {commit}" if commit else found

@@ -15,6 +15,7 @@ from types import ModuleType
 from attrs import frozen
 
 from ...errors import FrontEndError
+from ..commit import commit_of
 
 PACKAGE = "torch_spyre"
 EXTENSION = f"{PACKAGE}._C"
@@ -41,12 +42,7 @@ class Checkout:
 
     def commit(self) -> str | None:
         """Return the commit that is checked out, where git's files say."""
-        head = _read(self.root / ".git" / "HEAD")
-        if head is None or not head.startswith("ref: "):
-            return head
-        name = head.removeprefix("ref: ")
-        loose = _read(self.root / ".git" / name)
-        return loose or _packed(self.root / ".git" / "packed-refs", name)
+        return commit_of(self.root)
 
 
 def find_checkout(path: Path) -> Checkout:
@@ -136,15 +132,3 @@ def provide_backend_compiler() -> str:
 
 def _is_package(path: Path) -> bool:
     return (path / "__init__.py").is_file()
-
-
-def _read(path: Path) -> str | None:
-    try:
-        return path.read_text(encoding="utf-8").strip() or None
-    except (OSError, UnicodeDecodeError):
-        return None
-
-
-def _packed(path: Path, name: str) -> str | None:
-    rows = (_read(path) or "").splitlines()
-    return next((row.split()[0] for row in rows if row.endswith(f" {name}")), None)
