@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from torch_spyre_provenance.cli import ExitCode
+from torch_spyre_provenance.commands.conventions import ExitCode
 from torch_spyre_provenance.errors import ProvenanceError
 
 from .checkout import Checkout

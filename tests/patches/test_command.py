@@ -12,7 +12,7 @@ import pytest
 
 from patches import buffer_name, compose_passes, kernel_class, observe_passes
 from patches.command import run
-from torch_spyre_provenance.cli import ExitCode
+from torch_spyre_provenance.commands.conventions import ExitCode
 
 CODEMODS = [
     each.CODEMOD for each in (buffer_name, compose_passes, kernel_class, observe_passes)

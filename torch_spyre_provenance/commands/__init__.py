@@ -1,0 +1,1 @@
+"""The commands of ``spyre-provenance``, by what they are for."""

@@ -1,0 +1,122 @@
+"""Commands that print what a bundle says: ``report`` and ``show``."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from .conventions import BUNDLE, JSON, ExitCode, reading, reporting_errors
+
+if TYPE_CHECKING:
+    from ..model import Bundle
+
+
+class ReportFormat(StrEnum):
+    """The forms of a report on standard output."""
+
+    MARKDOWN = "md"
+    TEXT = "text"
+    MERMAID = "mermaid"
+    JSON = "json"
+
+
+@click.command()
+@click.argument("bundle", type=BUNDLE)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice([str(each) for each in ReportFormat]),
+    default=str(ReportFormat.MARKDOWN),
+    show_default=True,
+    help="What to print.",
+)
+@click.option(
+    "--html",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the page to this file instead: it needs nothing but a browser.",
+)
+@reporting_errors
+@reading
+def report(bundle: Path, form: str, html: Path | None) -> ExitCode:
+    """Print the report of a bundle, rendered anew, or write it as a page.
+
+    Reports quote the source of the model.
+    """
+    from ..store import read_bundle
+
+    if html is not None:
+        from ..report.html import render
+        from ..store.atomic import write_bytes
+
+        write_bytes(html, render(read_bundle(bundle)))
+        return ExitCode.OK
+    directory = bundle if bundle.is_dir() else bundle.parent
+    click.echo(_rendered(read_bundle(bundle), directory, ReportFormat(form)), nl=False)
+    return ExitCode.OK
+
+
+def _rendered(bundle: Bundle, directory: Path, form: ReportFormat) -> str:
+    from ..analysis.attribution import Attributor
+
+    facts = Attributor(bundle)
+    match form:
+        case ReportFormat.MARKDOWN:
+            from ..report import markdown
+
+            return markdown.render_facts(facts)
+        case ReportFormat.MERMAID:
+            from ..report.mermaid import render_facts
+
+            return render_facts(facts)
+        case ReportFormat.JSON:
+            from ..report.facts import report_facts
+
+            return json.dumps(report_facts(facts), indent=2) + "\n"
+        case ReportFormat.TEXT:
+            from ..summary import summary_text
+
+            return summary_text(bundle, directory) + "\n"
+
+
+@click.command()
+@click.argument("bundle", type=BUNDLE)
+@click.argument("what", required=False)
+@JSON
+@reporting_errors
+@reading
+def show(bundle: Path, what: str | None, *, as_json: bool) -> ExitCode:
+    """Print the summary of a bundle, or what it knows of WHAT.
+
+    WHAT is a line (model.py:42), a kernel, one op of it (KERNEL:spec.path), a handle's
+    decimal id, a module (layers.0.fc1), a source file, a kernel's directory or one of
+    its sdsc_N.json.
+    """
+    from ..store import read_bundle
+
+    value = read_bundle(bundle)
+    if what is None:
+        from ..summary import audit_facts, summary_text
+
+        directory = bundle if bundle.is_dir() else bundle.parent
+        if as_json:
+            click.echo(json.dumps(audit_facts(value, directory), indent=2))
+        else:
+            click.echo(summary_text(value, directory))
+        return ExitCode.OK
+
+    from ..analysis.attribution import Attributor
+    from ..analysis.questions import answer
+    from ..report.answers import answer_facts, answer_text
+
+    facts = Attributor(value)
+    found = answer(facts, what)
+    if as_json:
+        click.echo(json.dumps(answer_facts(facts, found), indent=2))
+    else:
+        click.echo(answer_text(facts, found))
+    return ExitCode.OK
