@@ -29,12 +29,14 @@ from torch_spyre_provenance.model import (
     Frame,
     PassStep,
     ProvenanceTransform,
+    Replacement,
     SourceLoc,
 )
 
 VERSIONS = ("torch2.11", "torch2.13")
 RELU = "aten.relu.default"
 BMM = "aten.bmm.default"
+CLONE = "aten.clone.default"
 EXPAND = "aten.expand.default"
 SPLIT = "split_multi_ops"
 RESTICKIFY = "spyre.restickify.default"
@@ -265,7 +267,10 @@ def test_an_op_of_the_users_is_never_given_its_readers_lines():
     )
     found = only(value)
     assert (found.locations, found.evidence) == ((), Evidence.MISSING)
-    assert found.reason == "addmm lost its stack trace and nothing beside it has one"
+    assert found.reason == (
+        "addmm lost its stack trace; "
+        "Dynamo's graph, which may tell its call, was not recorded"
+    )
 
 
 def test_an_op_that_lost_its_origins_is_not_taken_for_inserted():
@@ -349,6 +354,72 @@ def test_a_product_is_never_taken_for_inserted():
     assert only(value).evidence is Evidence.MISSING
 
 
+@pytest.mark.parametrize("target", ["spyre.batched_matmul.default", "vendor.new.op"])
+def test_an_operator_that_is_unknown_is_never_taken_for_inserted(target):
+    """What a pass made computes, unless it is known only to move data."""
+    value = bundle(
+        stacks=lines(1),
+        pre=None,
+        post=(
+            fx("made", target, "x", "w"),
+            fx("clone", "aten.clone.default", "made", stack=0, aten=CLONE),
+        ),
+        ir_post=(ir(0, "made"), ir(1, "clone", reads=("buf0",))),
+    )
+    assert only(value).evidence is Evidence.MISSING
+    seen = Replacement(new="made", old="mm", direct=True, stack=0)
+    found = only(evolve(value, replacements=(seen,)))
+    assert (found.evidence, found.rule) == (Evidence.MEASURED, Rule.REPLACED)
+
+
+def test_a_later_node_that_computes_is_never_taken_for_inserted():
+    """A pass that makes a product after post-grad does not do so for its own ends."""
+    value = bundle(
+        stacks=lines(1),
+        post=(fx("relu", RELU, "x", stack=0, aten=RELU),),
+        later=(fx("made", "vendor.new.op"),),
+        ir_post=(ir(0, "made"), ir(1, "relu", reads=("buf0",))),
+    )
+    assert only(value).evidence is Evidence.MISSING
+
+
+@pytest.mark.parametrize(
+    ("device_op", "expected"),
+    [("identity", [1]), ("ReStickifyOpHBM", [1]), ("batchmatmul", []), ("new", [])],
+)
+def test_an_op_without_origins_serves_only_if_it_moves_data(device_op, expected):
+    """Nothing but the device's name for it tells what it is there for."""
+    value = bundle(
+        stacks=lines(1),
+        post=(fx("relu", RELU, "x", stack=0, aten=RELU),),
+        ir_post=(ir(0), ir(1, "relu", reads=("buf0",))),
+        kernels=(kernel(spec(0, device_op), spec(1)),),
+    )
+    found = only(value)
+    assert [place.frame.line for place in found.locations] == expected
+    assert found.reason == (
+        "" if expected else "the compiler inserted it without an origin"
+    )
+
+
+@pytest.mark.parametrize(
+    ("n_readers", "named"), [(2, "buf1, buf2"), (9, " and 5 more")]
+)
+def test_an_inserted_op_for_ops_without_a_line_says_so(n_readers, named):
+    """It is missing because those it serves are, however many they are."""
+    readers = range(1, n_readers + 1)
+    value = bundle(
+        pre=None,
+        post=tuple(fx(f"mm_{n}", "aten.mm.default", aten=BMM) for n in readers),
+        later=(fx("r", RESTICKIFY),),
+        ir_post=(ir(0, "r"), *(ir(n, f"mm_{n}", reads=("buf0",)) for n in readers)),
+    )
+    found = only(value)
+    assert found.evidence is Evidence.MISSING
+    assert found.reason.startswith("no line is known of what it was inserted for: buf1")
+    assert found.reason.endswith(named)
+
+
 def test_an_op_whose_nodes_were_not_recorded_is_not_taken_for_inserted():
     """Without the FX graph nobody knows who made it."""
     value = bundle(
@@ -370,8 +441,9 @@ def test_inserted_ops_in_a_circle_are_missing():
         ir_post=(ir(0, "a", reads=("buf1",)), ir(1, "b", reads=("buf0",))),
     )
     assert [f.reason for f in attribute(value)] == [
-        "a pass made it and did not say for what"
-    ] * 2
+        "no line is known of what it was inserted for: buf1",
+        "no line is known of what it was inserted for: buf0",
+    ]
 
 
 def test_a_node_made_from_a_recorded_one_has_its_line():

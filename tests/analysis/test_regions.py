@@ -91,6 +91,20 @@ def test_a_product_inside_a_region_gets_no_line():
     assert found["mm"].stacks == ()
 
 
+def test_what_a_pass_made_inside_a_region_gets_no_line():
+    """It may be a product by another name."""
+    found = origins(
+        ABOVE,
+        lost("amax", "aten.amax.default", "made"),
+        fx("made", "vendor.new.op", "sign"),
+        lost("sign", "aten.sign.default", "bmm", "amax"),
+        lost("sub", "aten.sub.Tensor", "amax", "sign"),
+        BELOW,
+    )
+    assert found["amax"].stacks == (2, 3)
+    assert found["made"].stacks == ()
+
+
 def test_a_region_of_half_the_model_gets_no_line():
     """So many lines would say nothing."""
     calls = [fx(f"c_{n}", "mul", f"c_{n - 1}", stack=n % 4) for n in range(40)]

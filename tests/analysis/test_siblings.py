@@ -14,6 +14,8 @@ from torch_spyre_provenance.model import Evidence, FxNode, Replacement
 ADDMM = "aten.addmm.default"
 LINEAR = "aten.linear.default"
 MM = "aten.mm.default"
+BMM = "aten.bmm.default"
+TANH = "aten.tanh.default"
 ADD = "aten.add.Tensor"
 PERMUTE = "aten.permute.default"
 RELU = "aten.relu.default"
@@ -321,6 +323,76 @@ def test_two_calls_that_remain_on_one_line_share_it():
     )
     assert [found[n].stacks for n in ("mm", "mm_1")] == [(1,), (1,)]
     assert found["mm"].calls == ("x", "z")
+
+
+@pytest.mark.parametrize("target", [BMM, "spyre.batched_matmul.default"])
+def test_a_product_that_a_pass_made_has_the_only_call_that_can_make_it(target):
+    """It says nothing of itself; between its neighbours lies one product."""
+    found = origins(
+        (
+            fx("x", "torch.tanh", "a", stack=1),
+            fx("m", "_operator.matmul", "x", "w", stack=2),
+            fx("y", "torch.relu", "m", stack=3),
+        ),
+        (
+            fx("tanh", TANH, "a", stack=1, aten=TANH, came_from=("x",)),
+            fx("made", target, "tanh", "w"),
+            fx("relu", RELU, "made", stack=3, aten=RELU, came_from=("y",)),
+        ),
+        4,
+    )
+    assert rules(found, "made") == [((2,), Rule.DATA_FLOW)]
+    assert found["made"].calls == ("m",)
+
+
+@pytest.mark.parametrize(
+    "target",
+    ["torch._C._nn.scaled_dot_product_attention", "higher_order.wrap_body_0", "einsum"],
+)
+def test_a_call_that_may_hold_any_product_stays_possible(target):
+    """What is left over may be inside of it, although it never says so."""
+    found = origins(
+        (linear("x", 1, "a"), fx("z", target, "a", stack=2)),
+        (product("mm", "a", "w"), addition("add", "c", "mm")),
+        3,
+    )
+    assert {found[name].stacks for name in ("mm", "add")} == {()}
+
+
+def test_a_call_with_one_of_its_products_may_hold_another():
+    """Attention multiplies twice; the second product is not taken from it."""
+    attention = "torch._C._nn.scaled_dot_product_attention"
+    found = origins(
+        (
+            fx("z", attention, "q", "k", "v", stack=1),
+            fx("m", "_operator.matmul", "z", "w", stack=2),
+            fx("y", "torch.relu", "m", stack=3),
+        ),
+        (
+            fx("bmm", BMM, "q", "k", stack=1, aten=BMM, came_from=("z",)),
+            fx("made", BMM, "bmm", "v"),
+            fx("made_1", BMM, "made", "w"),
+            fx("relu", RELU, "made_1", stack=3, aten=RELU, came_from=("y",)),
+        ),
+        4,
+    )
+    assert {found[name].stacks for name in ("made", "made_1")} <= {(), (1,), (2,)}
+    assert found["made"].stacks in {(), (1,)}
+    assert found["made_1"].stacks in {(), (2,)}
+
+
+def test_what_may_be_of_many_calls_names_some_and_counts_the_rest():
+    """The reason stays short, and says how much it leaves out."""
+    calls = tuple(linear(f"x_{n}", n, "a") for n in range(7))
+    above = fx("relu", RELU, "b", stack=7, aten=RELU, came_from=("a",))
+    found = origins(
+        (fx("a", "torch.relu", "b", stack=7), *calls),
+        (above, product("mm", "relu", "w")),
+        8,
+    )
+    assert found["mm"].reason == (
+        "addmm lost its stack trace, and may be of any of x_0, x_1, x_2, x_3 and 3 more"
+    )
 
 
 def test_a_node_made_along_with_a_replacement_shares_its_line():

@@ -60,6 +60,7 @@ CONTRACTIONS = frozenset(
         "addmm",
         "addmv",
         "baddbmm",
+        "batched_matmul",
         "batchmatmul",
         "bilinear",
         "bmm",
@@ -74,6 +75,38 @@ CONTRACTIONS = frozenset(
 )
 """Operators whose work is one matrix multiplication, whatever else they add to it."""
 
+MOVERS = VIEWS | {
+    "_to_copy",
+    "clone",
+    "constant",
+    "constant_pad_nd",
+    "convert_element_type",
+    "copy",
+    "copy_",
+    "copy_f",
+    "device_put",
+    "empty",
+    "empty_strided",
+    "fill",
+    "full",
+    "identity",
+    "new_empty",
+    "overwrite",
+    "overwrite_f",
+    "restickify",
+    "scalar_tensor",
+    "to_dtype_cpu",
+}
+"""Operators that provide or move data: what a compiler may insert for its own ends.
+
+An operator that is not here computes, and was asked for by some line of the model.
+"""
+
+DEVICE_MOVERS = frozenset(
+    {"ReStickifyOpHBM", "dl16tofp32", "fp32todl16", "fp8todl16", "identity"}
+)
+"""The same as device ops."""
+
 WITH_ADDEND = frozenset(
     {"addbmm", "addmm", "addmv", "baddbmm", "bilinear", "convolution", "linear"}
 )
@@ -85,14 +118,42 @@ ADDITIONS = frozenset({"add", "add_", "sub"})
 SUMS = ADDITIONS | {"__add__", "__iadd__", "iadd", "isub", "rsub", "sub_"}
 """Calls of a model that add and do not multiply."""
 
+COMPOSITES = frozenset(
+    {
+        "bilinear",
+        "chain_matmul",
+        "einsum",
+        "gru",
+        "gru_cell",
+        "lstm",
+        "lstm_cell",
+        "multi_dot",
+        "multi_head_attention_forward",
+        "rnn_relu",
+        "rnn_relu_cell",
+        "rnn_tanh",
+        "rnn_tanh_cell",
+        "scaled_dot_product_attention",
+        "tensordot",
+    }
+)
+"""Calls that may hold several products, with or without an addend."""
+
+HIGHER_ORDER = "higher_order."
+"""What the targets of calls begin with that hold a graph of their own."""
+
+_MULTIPLYING = frozenset({"__matmul__", "linear", "matmul"})
+
 MADE_FROM = {
     "addmm": frozenset({"linear", "addmm", "addmm_"}),
     "baddbmm": frozenset({"baddbmm", "baddbmm_"}),
     "linear": frozenset({"linear"}),
-    "mm": frozenset({"linear", "matmul", "mm", "einsum", "__matmul__", "addmm"}),
-    "bmm": frozenset({"linear", "matmul", "bmm", "einsum", "__matmul__", "baddbmm"}),
+    "mm": _MULTIPLYING | {"mm", "addmm"},
+    **dict.fromkeys(
+        ("bmm", "batched_matmul"), _MULTIPLYING | {"mm", "bmm", "addmm", "baddbmm"}
+    ),
 }
-"""Which calls of a model an ATen operator can have been made from."""
+"""Which calls of a model an operator can have been made from, `COMPOSITES` apart."""
 
 JOINED = frozenset({"addmm", "baddbmm"})
 """Operators that Inductor also makes of a product and a sum of two calls."""

@@ -17,7 +17,8 @@ from .aten import INSERTED_BY, is_view, packet
 from .frames import POLICY, FramePolicy, source_text
 from .index import BundleIndex, buffer_of
 from .inserted import MAX_LOCATIONS, Answer, serve_inserted
-from .origins import Origin, Rule, distinct, is_made_by_compiler
+from .makers import is_made_by_compiler
+from .origins import Origin, Rule, distinct
 from .siblings import resolve_origins
 
 
@@ -195,9 +196,12 @@ class Attributor:
         if op:
             computed.sort(key=lambda node: node.name != op.origin_node)
         origins = [self.origins[node.name] for node in computed]
-        inserted = len(nodes) == len(names) and all(
-            is_made_by_compiler(node, self.index) for node in computed
-        )
+        if op and not names:
+            inserted = self.index.only_moves(buffer_of(op))
+        else:
+            inserted = len(nodes) == len(names) and all(
+                is_made_by_compiler(node, self.index) for node in computed
+            )
         origin = _merged(origins, computed)
         if names and not nodes:
             origin = Origin(reason="its FX nodes were not recorded")
@@ -243,11 +247,12 @@ class Attributor:
             return self.index.created_by[ir_op.name]
         if op.handle is not None and op.handle.transform_history:
             return op.handle.transform_history[-1].pass_name
-        if not answer.inserted:
-            return None
-        for node in answer.nodes:
+        late = [n for n in answer.nodes if n.name not in self.index.post_nodes]
+        for node in answer.nodes if answer.inserted else late:
             if node.from_nodes and node.from_nodes[0].pass_name:
                 return node.from_nodes[0].pass_name
+        if not answer.inserted:
+            return None
         targets = [packet(node.target) for node in answer.nodes]
         return next((INSERTED_BY[n] for n in targets if n in INSERTED_BY), None)
 

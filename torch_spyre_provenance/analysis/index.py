@@ -10,6 +10,7 @@ from attrs import frozen
 
 from ..model import (
     Bundle,
+    Created,
     FxGraph,
     FxNode,
     IrGraph,
@@ -17,6 +18,7 @@ from ..model import (
     Replacement,
     SourceFn,
 )
+from .aten import DEVICE_MOVERS
 from .losses import find_losses
 
 _K = TypeVar("_K")
@@ -94,6 +96,13 @@ class BundleIndex:
         return {old: frozenset(news) for old, news in _collect(pairs).items()}
 
     @cached_property
+    def made(self) -> Mapping[str, Created]:
+        """Return the making of each operation that a pass made, by its name."""
+        return {
+            made.op: made for step in self.bundle.passes or () for made in step.created
+        }
+
+    @cached_property
     def created_by(self) -> Mapping[str, str]:
         """Return the pass that made an operation, by the operation's name."""
         steps = self.bundle.passes or ()
@@ -149,6 +158,15 @@ class BundleIndex:
             for buffer, op in self.ir_post.items()
             if op.type == "SpyreConstantFallback"
         )
+
+    @cached_property
+    def device_ops(self) -> Mapping[str, str]:
+        """Return the device's name for the op that computes each buffer."""
+        return {op.buffer: op.op for _, op in self.bundle.ops if op.buffer is not None}
+
+    def only_moves(self, buffer: str) -> bool:
+        """Return whether a buffer is known to hold what was moved or provided."""
+        return buffer in self.constants or self.device_ops.get(buffer) in DEVICE_MOVERS
 
     def made_together(self, buffer: str) -> tuple[str, ...]:
         """Return the buffers whose operations have the same origins, constants apart.

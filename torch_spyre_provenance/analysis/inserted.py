@@ -16,6 +16,9 @@ MAX_LOCATIONS = 64
 MAX_SERVED = 64
 """Most ops that an inserted op is said to serve; `more_served` counts the rest."""
 
+_MOST_NAMED = 4
+"""Most ops that a reason names."""
+
 LineOf = Callable[[int], str | None]
 """Returns the line of a stack, or None for a stack of framework frames alone."""
 
@@ -55,6 +58,30 @@ def serve_inserted(
     """
     _serve_readers(answers, index, line_of)
     _serve_sources(answers, index, line_of)
+    for buffer, answer in answers.items():
+        if _is_open(answer):
+            answers[buffer] = _explained(buffer, answer, index)
+
+
+def _explained(buffer: str, answer: Answer, index: BundleIndex) -> Answer:
+    """Say whom an op serves that has no line because those have none either."""
+    readers = [name for name in _readers(buffer, index) if name in index.ir_post]
+    if not readers:
+        return answer
+    names = ", ".join(readers[:_MOST_NAMED])
+    rest = f" and {more} more" if (more := len(readers) - _MOST_NAMED) > 0 else ""
+    reason = f"no line is known of what it was inserted for: {names}{rest}"
+    return evolve(answer, origin=evolve(answer.origin, reason=reason))
+
+
+def _readers(buffer: str, index: BundleIndex) -> tuple[str, ...]:
+    """Return the buffers of all ops that read what an op or its other parts write."""
+    return distinct(
+        reader
+        for part in index.made_together(buffer)
+        for reader in index.ir_readers.get(part, ())
+        if reader != buffer
+    )
 
 
 def _serve_readers(
@@ -68,13 +95,7 @@ def _serve_readers(
     """
     for buffer in reversed(tuple(answers)):
         if _is_open(answers[buffer]):
-            readers = distinct(
-                reader
-                for part in index.made_together(buffer)
-                for reader in index.ir_readers.get(part, ())
-                if reader != buffer
-            )
-            known = _known(answers, readers)
+            known = _known(answers, _readers(buffer, index))
             answers[buffer] = _serving(
                 answers[buffer], known, Rule.FOR_READERS, line_of
             )

@@ -12,6 +12,7 @@ from ..model import Evidence, Op
 from .aten import packet
 from .attribution import Attribution, Attributor, Location
 from .origins import Origin, Rule
+from .rewrites import computed_nodes
 
 
 class Level(StrEnum):
@@ -171,6 +172,7 @@ class _Builder:
             if buffer in index.ir_pre:
                 start = Ref(Level.LOOP_IR_PRE, buffer)
                 self._edge(start, ref, Evidence.MEASURED, "buffer")
+                self._absorbed_edges(buffer, ref)
             elif index.ir_pre:
                 self._inserted_edges(buffer, ref)
             else:
@@ -208,15 +210,33 @@ class _Builder:
         for evidence, rule, old in self._ancestors(buffer, frozenset()):
             self._edge(Ref(Level.LOOP_IR_PRE, old), end, evidence, rule)
 
+    def _absorbed_edges(self, buffer: str, end: Ref) -> None:
+        """Hang an operation on those that are gone and whose origins it has now."""
+        index = self.facts.index
+        gained = set(index.ir_post[buffer].origins) - set(index.ir_pre[buffer].origins)
+        for old in self._computing_any(gained):
+            if old not in index.ir_post:
+                start = Ref(Level.LOOP_IR_PRE, old)
+                self._edge(start, end, Evidence.MEASURED, "origins")
+
+    def _computing_any(self, names: Iterable[str]) -> Iterator[str]:
+        for name in sorted(names):
+            yield from self._computing.get(name, ())
+
     def _ancestors(
         self, buffer: str, seen: frozenset[str]
     ) -> Iterator[tuple[Evidence, str, str]]:
         answer = self.facts.ir_answers[buffer]
-        parents = [step.name for node in answer.nodes for step in node.from_nodes]
-        made_from = [old for name in parents for old in self._computing.get(name, ())]
-        if made_from:
-            yield from ((Evidence.MEASURED, "from_node", old) for old in made_from)
-            return
+        index = self.facts.index
+        names = [node.name for node in answer.nodes]
+        for rule, parents in (
+            ("origins", index.post_nodes.keys() & names),
+            ("from_node", computed_nodes(names, index)),
+        ):
+            made_from = tuple(self._computing_any(parents))
+            yield from ((Evidence.MEASURED, rule, old) for old in made_from)
+            if made_from:
+                return
         rule = str(answer.origin.rule)
         for name in answer.serves:
             if name in self.facts.index.ir_pre:

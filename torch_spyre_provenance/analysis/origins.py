@@ -14,8 +14,9 @@ from typing import TypeVar
 from attrs import frozen
 
 from ..model import Evidence, FxNode, ModuleCall, Replacement
-from .aten import ADDITIONS, CONTRACTIONS, JOINED, MADE_FROM, SUMS, packet
+from .aten import ADDITIONS, CONTRACTIONS, MOVERS, SUMS, packet
 from .index import BundleIndex
+from .makers import can_make, is_made_by_compiler
 
 _T = TypeVar("_T")
 
@@ -43,6 +44,9 @@ class Rule(StrEnum):
         """Return what the rule goes by, in a few words."""
         return _MEANINGS[self]
 
+
+NO_PURPOSE = "a pass made it and did not say for what"
+"""Why an op has no line whose node says nothing, and that serves no op with a line."""
 
 _MEANINGS = {
     Rule.OWN_STACK: "its node's own stack trace",
@@ -137,7 +141,7 @@ def _replaced(node: FxNode, index: BundleIndex) -> Origin:
     that they are of one place. A node that the compiler made for its own ends stands
     for no call.
     """
-    lost = Origin(modules=node.modules, reason="its stack trace was lost")
+    lost = Origin(modules=node.modules, reason=NO_PURPOSE)
     if is_made_by_compiler(node, index):
         return lost
     olds = index.replaced.get(node.name, ())
@@ -189,9 +193,12 @@ def _can_hold(old: Replacement, node: FxNode, index: BundleIndex) -> bool:
     """Return whether the call behind an old node can have had this node in it.
 
     Inductor joins a sum with a product that another call made. What replaces the sum
-    then brings along a product, which is not of the sum's line.
+    then brings along a product, which is not of the sum's line. What a pass made of an
+    operator unknown here may be such a product.
     """
-    if packet(node.target) not in CONTRACTIONS:
+    name = packet(node.target)
+    is_known = node.original_aten is not None or name in ADDITIONS | MOVERS
+    if is_known and name not in CONTRACTIONS:
         return True
     calls = [index.pre_nodes[n] for n in old.sources if n in index.pre_nodes]
     return not calls or any(packet(call.target) not in SUMS for call in calls)
@@ -205,8 +212,7 @@ def later_origin(
     Its history names post-grad nodes before pre-grad ones, so that the nearest step
     that was recorded counts.
     """
-    parents = [step for step in node.from_nodes if step.name in index.post_nodes]
-    near = [found[step.name] for step in parents if step.depth == parents[0].depth]
+    near = [found[name] for name in nearest_steps(node, index)]
     stacks = distinct(stack for origin in near for stack in origin.stacks)
     evidence, rule = Evidence.MEASURED, Rule.FROM_NODE
     inferred = [origin for origin in near if origin.evidence is Evidence.INFERRED]
@@ -215,7 +221,7 @@ def later_origin(
     if node.stack is not None:
         evidence, rule, stacks = Evidence.MEASURED, Rule.OWN_STACK, (node.stack,)
     if not stacks:
-        return Origin(reason="a pass made it and did not say for what")
+        return Origin(reason=NO_PURPOSE)
     calls = distinct(call for origin in near for call in origin.calls)
     return Origin(
         stacks=stacks,
@@ -227,16 +233,10 @@ def later_origin(
     )
 
 
-def is_made_by_compiler(node: FxNode, index: BundleIndex) -> bool:
-    """Return whether no call of the model stands behind a node.
-
-    A node that AOTAutograd lowered from a call keeps `original_aten`; one that a pass
-    invented does not, or is not in the post-grad graph at all. A product without it
-    took another one's place, for no compiler multiplies matrices for its own ends.
-    """
-    if node.name not in index.post_nodes:
-        return True
-    return node.original_aten is None and packet(node.target) not in CONTRACTIONS
+def nearest_steps(node: FxNode, index: BundleIndex) -> tuple[str, ...]:
+    """Return the post-grad nodes that a later node was made from directly."""
+    steps = [step for step in node.from_nodes if step.name in index.post_nodes]
+    return distinct(step.name for step in steps if step.depth == steps[0].depth)
 
 
 def stacks_of(calls: Iterable[str], index: BundleIndex) -> tuple[int, ...]:
@@ -255,26 +255,6 @@ def modules_of(calls: Iterable[str], index: BundleIndex) -> tuple[ModuleCall, ..
         ),
         (),
     )
-
-
-def can_make(call: FxNode, node: FxNode) -> bool:
-    """Return whether a pre-grad node can be what a post-grad node was made from."""
-    names = {packet(call.target)}
-    names.update(packet(fn.target).lower() for fn in call.source_fns[-1:])
-    return not names.isdisjoint(makers(node))
-
-
-def makers(node: FxNode) -> frozenset[str]:
-    """Return the calls of a model that a post-grad node can have been made from.
-
-    Of what Inductor joined and the front end split again, the product may be of a call
-    that only multiplies, and the sum of one that only adds.
-    """
-    aten, target = packet(node.original_aten), packet(node.target)
-    names = MADE_FROM.get(aten, frozenset({aten}))
-    if aten in JOINED and target in CONTRACTIONS:
-        return names | MADE_FROM.get(target, frozenset({target}))
-    return names | SUMS if aten in JOINED and target in ADDITIONS else names
 
 
 def distinct(values: Iterable[_T]) -> tuple[_T, ...]:

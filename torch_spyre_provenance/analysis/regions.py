@@ -42,7 +42,8 @@ def resolve_regions(
     for all calls that the pattern covered. Those are the calls that left no node of
     their own on the way from the calls above the region to the calls below it, and
     those at its rim of which only a part is left. All of them are kept, none is picked.
-    Products are left out: each is one call's alone.
+    Products are left out: each is one call's alone, and so may be what a pass made of
+    an operator unknown here.
 
     Args:
         todo: Post-grad nodes without a line.
@@ -60,9 +61,15 @@ def resolve_regions(
     for region in _regions(todo, found, flow):
         origin = _origin(_calls_between(region, alive, flow), index)
         for node in region.nodes:
-            if origin is not None and packet(node.original_aten) not in CONTRACTIONS:
+            if origin is not None and _is_part(node):
                 origins[node.name] = origin
     return origins
+
+
+def _is_part(node: FxNode) -> bool:
+    """Return whether several calls can have become a node together."""
+    aten = node.original_aten
+    return aten is not None and packet(aten) not in CONTRACTIONS
 
 
 def _regions(
