@@ -9,6 +9,7 @@ from torch._inductor.exc import InductorError
 
 from torch_spyre_provenance.frontends.contract import DEVICE
 from torch_spyre_provenance.frontends.reference import passes
+from torch_spyre_provenance.frontends.reference.ir import spyre_loops
 
 
 # Inductor says that it generates no code for complex numbers.
@@ -62,6 +63,41 @@ def test_the_most_dimensions(compiled):
     x = torch.randn(2, 3, 2, 2, 2, 3)
     assert_equals_eager(lambda a: torch.relu(a.transpose(0, 5)), x)
     assert [["relufwd"]] == compiled.ops
+
+
+def line_of(function):
+    """Return ``file:line`` of the line below a function's docstring."""
+    return f"{__file__}:{function.__code__.co_firstlineno + 2}"
+
+
+def rectify_and_add(a, b):
+    """Return what two ops on one line make."""
+    return torch.relu(a) + b
+
+
+def test_a_failing_pass_names_the_op_and_the_line(compiled):
+    """The error says which pass failed, on which op, and where the model wants it."""
+
+    def fail(graph, plan):
+        for buffer in plan.visit(spyre_loops(graph)):
+            if buffer.origin_node.target is torch.ops.aten.add.Tensor:
+                raise ZeroDivisionError("no cores")
+
+    x = torch.ones(4, 64).to(DEVICE)
+    passes.EXTRA.append(fail)
+    try:
+        with torch.no_grad(), pytest.raises(InductorError) as caught:
+            torch.compile(rectify_and_add)(x, x)
+    finally:
+        passes.EXTRA.remove(fail)
+    assert (
+        "UnsupportedError: the pass fail failed on buf1, aten.add.Tensor: "
+        f"ZeroDivisionError: no cores (from {line_of(rectify_and_add)}) [unsupported]"
+    ) in str(caught.value)
+    torch._dynamo.reset()
+    with torch.no_grad():
+        actual = torch.compile(rectify_and_add)(x, x)
+    torch.testing.assert_close(actual.cpu(), rectify_and_add(x, x).cpu())
 
 
 def test_a_failing_pass_does_not_outlive_its_compile(compiled):

@@ -10,6 +10,9 @@ from torch.nn import functional
 
 MATRIX = (64, 128)
 
+PADDED = ["identity", "identity", "batchmatmul"]
+"""A product that sums over part of a stick: zeros, a copy of an operand, and itself."""
+
 
 def random(*shape):
     """Return the same random numbers for the same shape."""
@@ -22,7 +25,7 @@ def matrix(*shape):
 
 
 PRODUCTS = {
-    "mm": (torch.mm, (matrix(5, 100), matrix(100, 33)), ["batchmatmul"]),
+    "mm": (torch.mm, (matrix(5, 100), matrix(100, 33)), PADDED),
     "bmm": (torch.bmm, (random(3, 8, 64), random(3, 64, 16)), ["batchmatmul"]),
     "transposed": (
         lambda a, b: a @ b.transpose(-1, -2),
@@ -53,7 +56,7 @@ PRODUCTS = {
     "linear_without_bias": (
         functional.linear,
         (matrix(7, 100), matrix(33, 100)),
-        ["ReStickifyOpHBM", "batchmatmul"],
+        ["ReStickifyOpHBM", *PADDED],
     ),
     "linear_1d": (
         functional.linear,
@@ -178,6 +181,11 @@ REDUCTIONS = {
         (random(2, 8, 128), random(128), random(128)),
         ["exx2", "layernormscale", "layernormnorm"],
     ),
+    "norm_of_one": (
+        lambda a: functional.layer_norm(a, (1,)),
+        (matrix(7, 1),),
+        ["exx2", "layernormscale", "layernormnorm"],
+    ),
     "plain_layer_norm": (
         lambda a: functional.layer_norm(a, (100,)),
         (matrix(7, 100),),
@@ -226,6 +234,11 @@ MOVES = {
         (random(2, 3, 16),),
         ["neg", "identity", "identity", "mul"],
     ),
+    "concatenation_inside_a_stick": (
+        lambda a, b: torch.cat([a, b], 1),
+        (matrix(7, 65), matrix(7, 33)),
+        ["identity", "identity"],
+    ),
     "stack": (
         lambda a, b: torch.stack([a, b], 1) + 1,
         (matrix(8, 64), matrix(8, 64)),
@@ -246,7 +259,7 @@ MOVES = {
     ),
 }
 
-SCORES = ["mul", "ReStickifyOpHBM", "batchmatmul"]
+SCORES = ["mul", "ReStickifyOpHBM", *PADDED]
 WEIGHTS = ["max", "sub", "exp", "sum", "realdiv"]
 MASKED = ["max", "maximum", "sub", "exp", "sum", "maximum", "realdiv"]
 
@@ -265,17 +278,17 @@ ATTENTION = {
     "attention": (
         functional.scaled_dot_product_attention,
         heads(),
-        [*SCORES, *WEIGHTS, "batchmatmul"],
+        [*SCORES, *WEIGHTS, *PADDED],
     ),
     "masked_attention": (
         functional.scaled_dot_product_attention,
         (*heads(), (matrix(10, 10) > 0) & ~row(3)),
-        [*SCORES, "identity", "where3", *MASKED, "batchmatmul"],
+        [*SCORES, "identity", "where3", *MASKED, *PADDED],
     ),
     "biased_attention": (
         functional.scaled_dot_product_attention,
         (*heads(), random(2, 1, 10, 10).masked_fill(row(3), -torch.inf)),
-        [*SCORES, "add", *MASKED, "batchmatmul"],
+        [*SCORES, "add", *MASKED, *PADDED],
     ),
     "grouped_attention": (
         lambda q, k, v: functional.scaled_dot_product_attention(
@@ -286,10 +299,10 @@ ATTENTION = {
             "mul",
             "identity",
             "ReStickifyOpHBM",
-            "batchmatmul",
+            *PADDED,
             *WEIGHTS,
             "identity",
-            "batchmatmul",
+            *PADDED,
         ],
     ),
 }

@@ -6,8 +6,10 @@ import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import orjson
 from attrs import frozen
 
+from .dsc import Json
 from .op_spec import OpSpec, Spec, walk
 from .superdsc import Start, SuperDsc, superdsc
 
@@ -55,9 +57,16 @@ def generate_bundle(
     directory = Path(output_dir)
     bundle = kernel_bundle(specs)
     for name, file in zip(bundle.names(), bundle.files, strict=True):
-        text = json.dumps(file.document, indent=2)
-        (directory / name).write_text(text, encoding="utf-8")
+        (directory / name).write_bytes(_encoded(file.document))
     (directory / MLIR).write_text(render_mlir(bundle), encoding="utf-8")
+
+
+def _encoded(document: Json) -> bytes:
+    try:
+        return orjson.dumps(document, option=orjson.OPT_INDENT_2)
+    except orjson.JSONEncodeError:
+        # It refuses lone surrogates, which the path of a source file can hold.
+        return json.dumps(document, indent=2).encode()
 
 
 def render_mlir(bundle: KernelBundle) -> str:

@@ -12,5 +12,8 @@ from torch.utils._config_module import install_config_module
 sencores: int = 32
 """Cores that the work of one op may be divided over."""
 
+lx_planning: bool = False
+"""Whether inputs that several ops read are copied into the memory near the cores."""
+
 
 install_config_module(sys.modules[__name__])

@@ -59,6 +59,15 @@ def host_coordinates(
     Raises:
         NotOnDeviceError: The offset leaves the buffer, or falls between its elements.
     """
+    return _host_coordinates(index, shape, tuple(extents.items()))
+
+
+# The layers of a model have the same accesses, so most of them have been seen before.
+@functools.lru_cache(maxsize=4096)
+def _host_coordinates(
+    index: sympy.Expr, shape: HostShape, loops: tuple[tuple[sympy.Symbol, int], ...]
+) -> tuple[sympy.Expr, ...]:
+    extents = dict(loops)
     shares = _share_out(sympy.expand(index - shape.offset), shape)
     coordinates = [sympy.S.Zero] * len(shape.size)
     carry: sympy.Expr = sympy.S.Zero
@@ -93,8 +102,20 @@ def device_coordinates(
         stick: Elements per stick.
         extents: Number of iterations of each symbol in `host`.
     """
+    loops = tuple(extents.items())
+    return list(_device_coordinates(tuple(host), tuple(dim_order), stick, loops))
+
+
+@functools.lru_cache(maxsize=4096)
+def _device_coordinates(
+    host: tuple[sympy.Expr, ...],
+    dim_order: tuple[int, ...],
+    stick: int,
+    loops: tuple[tuple[sympy.Symbol, int], ...],
+) -> list[sympy.Expr]:
     if not host:
         return [sympy.S.Zero, sympy.S.Zero]
+    extents = dict(loops)
     order = list(dim_order)
     dims = [*order[1:], order[0], order[-1]] if len(order) > 1 else order * 2
     inner = order[-1]
@@ -121,6 +142,13 @@ def offset_of(
     Every remainder is written as what division leaves, so that the parts of one
     dimension add up again and the result is affine wherever it can be.
     """
+    return _offset_of(tuple(coordinates), tuple(stride_map))
+
+
+@functools.lru_cache(maxsize=4096)
+def _offset_of(
+    coordinates: tuple[sympy.Expr, ...], stride_map: tuple[int, ...]
+) -> sympy.Expr:
     total = sympy.S.Zero
     for coordinate, stride in zip(coordinates, stride_map, strict=True):
         if coordinate == 0:
@@ -130,10 +158,18 @@ def offset_of(
 
 
 def without_remainders(expression: sympy.Expr) -> sympy.Expr:
-    """Return an expression with ``Mod(a, b)`` written as ``a - b*floor(a/b)``."""
-    return sympy.expand(
-        expression.replace(sympy.Mod, lambda a, b: a - b * sympy.floor(a / b))
-    )
+    """Return an expression with ``Mod(a, b)`` written as ``a - b*floor(a/b)``.
+
+    Whole numbers are taken out of every floor, so that equal ones look alike.
+    """
+    floors = expression.replace(sympy.Mod, lambda a, b: a - b * sympy.floor(a / b))
+    return sympy.expand(floors.replace(sympy.floor, _floor))
+
+
+def _floor(expression: sympy.Expr) -> sympy.Expr:
+    constant, _ = sympy.expand(expression).as_coeff_Add()
+    whole = sympy.floor(constant)
+    return sympy.floor(expression - whole) + whole
 
 
 def evaluate(expression: sympy.Expr, values: Mapping[sympy.Symbol, Any]) -> Any:

@@ -14,7 +14,7 @@ from . import op_table
 from .coordinates import NotOnDeviceError
 from .layouts import coordinates_of, layout_of
 from .op_spec import OpSpec, Spec, TensorArg, UnimplementedOp
-from .provenance import build_debug_handle, source_of
+from .provenance import build_debug_handle, place_of
 from .tracing import Apply, Body, Load, trace
 from .work_division import SPLITS, divide
 
@@ -163,9 +163,7 @@ def _movement(args: list[TensorArg]) -> str:
 def _unsupported(
     buffer: ir.ComputedBuffer, op: str, error: NotOnDeviceError
 ) -> UnsupportedError:
-    places = (source_of(node) for node in buffer.origins)
-    place = next((loc for loc in places if loc is not None), None)
-    where = f"{place.file}:{place.start_line}" if place else None
+    where = place_of(buffer)
     suffix = f" (from {where})" if where else ""
     return UnsupportedError(
         f"the device cannot address an operand of {op}: {error}{suffix}",

@@ -122,19 +122,14 @@ def _reduction(
 
 
 def cat(tensors: Sequence[ir.TensorBox], dim: int) -> ir.TensorBox:
-    """Lower a concatenation: an allocation, and one copy for each of the tensors.
-
-    The allocation goes to the front of the graph, where it cuts no kernel in two.
-    """
-    graph = V.graph
+    """Lower a concatenation: an allocation, and one copy for each of the tensors."""
     first, *_ = tensors
     dim %= len(first.get_size())
-    result = graph.current_node.meta["val"]
+    result = V.graph.current_node.meta["val"]
     layout = ir.FixedLayout(
         first.get_device_or_error(), result.dtype, result.shape, result.stride()
     )
     whole = ir.TensorBox.create(SpyreEmptyFallback(layout))
-    graph.operations.insert(0, graph.operations.pop())
     start = 0
     for tensor in tensors:
         end = start + int(tensor.get_size()[dim])

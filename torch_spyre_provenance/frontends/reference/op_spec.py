@@ -6,10 +6,12 @@ and keyword arguments are stable. `DebugHandle` and `SourceLoc` are the model's 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import sympy
 from sympy import Expr, Symbol
 
 from torch_spyre_provenance.model import DebugHandle, ProvenanceTransform, SourceLoc
@@ -26,8 +28,19 @@ __all__ = [
     "TensorArg",
     "UnimplementedOp",
     "find_unimplemented",
+    "sympify",
     "walk",
 ]
+
+
+@functools.lru_cache(maxsize=4096)
+def sympify(text: str) -> Expr:
+    """Return an expression from its text.
+
+    A model repeats the same coordinates in every layer, and sympy's parser is slow.
+    """
+    expression: Expr = sympy.sympify(text)
+    return expression
 
 
 @dataclass

@@ -11,13 +11,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import torch
-from attrs import evolve, field, frozen
+from attrs import evolve
 from torch._inductor import ir
 from torch._inductor.graph import SubgraphLowering
 
 from . import op_table
 from .coordinates import NotOnDeviceError, host_coordinates
-from .ir import computed, realized, spyre_loops, static_sizes
+from .ir import spyre_loops, static_sizes
 from .layouts import (
     SPARSE,
     FixedTiledLayout,
@@ -29,7 +29,8 @@ from .layouts import (
     stick_coordinate,
     tiled,
 )
-from .rewriting import add_buffer, add_node, exchange_body, fx_node_of, substitute
+from .plan import Choice, Need, Plan
+from .rewriting import add_buffer, add_node, copy_of, exchange_loads, fx_node_of
 from .tracing import Body, Load, trace
 
 if TYPE_CHECKING:
@@ -37,35 +38,7 @@ if TYPE_CHECKING:
     from torch._inductor.graph import GraphLowering
 
 
-@frozen(kw_only=True)
-class Need:
-    """A load whose buffer should have its stick along another host dimension."""
-
-    load: Load
-    stick_dim: int
-
-
-@frozen(kw_only=True)
-class Choice:
-    """What the propagation decided for one operation.
-
-    Attributes:
-        dim_order: The output's dimensions, the stick last.
-        needs: The inputs that lie another way.
-    """
-
-    dim_order: tuple[int, ...]
-    needs: tuple[Need, ...] = ()
-
-
-@frozen
-class LayoutPlan:
-    """The choices of one graph, by buffer name."""
-
-    choices: dict[str, Choice] = field(factory=dict)
-
-
-def propagate_spyre_tensor_layouts(graph: GraphLowering, plan: LayoutPlan) -> None:
+def propagate_spyre_tensor_layouts(graph: GraphLowering, plan: Plan) -> None:
     """Choose a stick layout for the inputs and for every operation, in order.
 
     A 2-D parameter that a matrix product reads the other way round gets its stick
@@ -73,10 +46,11 @@ def propagate_spyre_tensor_layouts(graph: GraphLowering, plan: LayoutPlan) -> No
 
     Provenance: none of it changes.
     """
-    bodies = {buffer.get_name(): trace(buffer) for buffer in spyre_loops(graph)}
+    bodies = {b.get_name(): trace(b) for b in plan.visit(spyre_loops(graph))}
     _lay_out_weights(graph, bodies)
-    for name, body in bodies.items():
-        buffer = buffer_of(name)
+    for buffer in plan.visit(spyre_loops(graph)):
+        name = buffer.get_name()
+        body = bodies[name]
         choice = _choose(body, buffer.get_layout())
         plan.choices[name] = choice
         if body.reduction == op_table.EXX2:
@@ -86,7 +60,7 @@ def propagate_spyre_tensor_layouts(graph: GraphLowering, plan: LayoutPlan) -> No
             buffer.layout = tiled(buffer.get_layout().as_fixed(), choice.dim_order)
 
 
-def finalize_layouts(graph: GraphLowering, plan: LayoutPlan) -> None:
+def finalize_layouts(graph: GraphLowering, plan: Plan) -> None:
     """Check that every loop nest has the layout that was chosen for it.
 
     Provenance: none of it changes.
@@ -99,59 +73,34 @@ def finalize_layouts(graph: GraphLowering, plan: LayoutPlan) -> None:
             raise AssertionError(f"{name} lost its layout")
 
 
-def insert_restickify(graph: GraphLowering, plan: LayoutPlan) -> None:
+def insert_restickify(graph: GraphLowering, plan: Plan) -> None:
     """Put a copy with the wanted stick before each op whose input has another.
 
     Provenance: the copy's one origin is a new `spyre.restickify` node without a source;
     its `origin_node` is that node. The op keeps its buffer, origins and origin node.
     """
-    for name, choice in plan.choices.items():
-        if choice.needs:
-            _insert(graph, name, choice.needs)
+    for buffer in plan.visit(spyre_loops(graph)):
+        choice = plan.choices.get(buffer.get_name())
+        if choice is not None and choice.needs:
+            _insert(graph, buffer, choice.needs)
 
 
-def _insert(graph: GraphLowering, name: str, needs: tuple[Need, ...]) -> None:
-    consumer = buffer_of(name)
-    assert isinstance(consumer, ir.ComputedBuffer)  # noqa: S101 - it was traced
-    body = trace(consumer)
+def _insert(
+    graph: GraphLowering, consumer: ir.ComputedBuffer, needs: tuple[Need, ...]
+) -> None:
     replacements: dict[Load, Load] = {}
     for need in needs:
         source = layout_of(need.load.buffer)
         producer = fx_node_of(need.load.buffer)
         target = torch.ops.spyre.restickify.default
         node = add_node(graph, target, (producer,))
-        copy = add_buffer(graph, node, partial(_copy, need.load.buffer), consumer)
+        copy = add_buffer(graph, node, partial(copy_of, need.load.buffer), consumer)
         stride = static_sizes(source.stride)
         layout = tiled(source, order_with_stick(stride, need.stick_dim))
         layout.offset = 0
         copy.layout = layout
         replacements[need.load] = evolve(need.load, buffer=copy.get_name())
-    values = tuple(substitute(value, replacements) for value in body.values)
-    exchange_body(consumer, evolve(body, values=values))
-
-
-def _copy(name: str) -> ir.ComputedBuffer:
-    """Copy a buffer as it lies in memory, so that its indices stay valid."""
-    source = layout_of(name)
-    size = [
-        n if s != 0 else 1
-        for n, s in zip(
-            static_sizes(source.size), static_sizes(source.stride), strict=True
-        )
-    ]
-    storage = ir.StorageBox(buffer_of(name))
-    stored = ir.FixedLayout(
-        source.device, source.dtype, size, source.stride, source.offset
-    )
-    load = ir.TensorBox(ir.ReinterpretView(data=storage, layout=stored)).make_loader()
-    box = realized(
-        ir.Pointwise(
-            device=source.device, dtype=source.dtype, inner_fn=load, ranges=size
-        )
-    )
-    copy = computed(box)
-    copy.layout = ir.FixedLayout(source.device, source.dtype, size, source.stride)
-    return copy
+    exchange_loads(consumer, replacements)
 
 
 def _choose(body: Body, layout: ir.Layout) -> Choice:

@@ -49,6 +49,13 @@ def source_of(node: Any) -> SourceLoc | None:
     return SourceLoc(file=file, start_line=int(line))
 
 
+def place_of(buffer: Any) -> str | None:
+    """Return ``file:line`` of the model that a buffer comes from, where it is known."""
+    sources = (source_of(node) for node in sorted(buffer.origins, key=_origin_key))
+    source = next((found for found in sources if found is not None), None)
+    return f"{source.file}:{source.start_line}" if source else None
+
+
 def _origin_key(node: Any) -> tuple[str, str]:
     return node.name, str(node.meta.get("original_aten"))
 

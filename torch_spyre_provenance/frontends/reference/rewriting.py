@@ -12,15 +12,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import sympy
 import torch
+from attrs import evolve
 from torch._inductor import ir
 from torch._inductor.utils import sympy_subs
 from torch._inductor.virtualized import V, ops
 from torch.fx.traceback import NodeSource, NodeSourceAction
 from torch.utils._ordered_set import OrderedSet
 
-from .ir import SpyrePointwise, SpyreReduction
+from .ir import SpyrePointwise, SpyreReduction, computed, realized, static_sizes
+from .layouts import buffer_of, layout_of
 from .provenance import HISTORY
-from .tracing import Apply, Body, Constant, Load, Loop, Value
+from .tracing import Apply, Body, Constant, Load, Loop, Value, trace
 
 if TYPE_CHECKING:
     from torch._inductor.graph import GraphLowering
@@ -36,6 +38,7 @@ def add_node(
     target: torch._ops.OpOverload,
     args: tuple[Any, ...],
     before: torch.fx.Node | None = None,
+    name: str | None = None,
 ) -> torch.fx.Node:
     """Add an FX node for a buffer that a pass makes.
 
@@ -44,6 +47,7 @@ def add_node(
         target: The operator.
         args: Its arguments.
         before: Where to put it; None puts it before the first operation.
+        name: Its name; None names it after the operator.
 
     Returns:
         The node. Its `meta` is empty.
@@ -51,7 +55,7 @@ def add_node(
     fx_graph = graph.graph
     anchor = before or next(n for n in fx_graph.nodes if n.op != "placeholder")
     with fx_graph.inserting_before(anchor):
-        return fx_graph.call_function(target, args)
+        return fx_graph.create_node("call_function", target, args, name=name)
 
 
 def descend(node: torch.fx.Node, parent: torch.fx.Node, pass_name: str) -> None:
@@ -166,6 +170,38 @@ def exchange_body(buffer: ir.ComputedBuffer, body: Body) -> None:
     data._post_init_setattr("origin_node", old.origin_node)
     buffer.data = data
     buffer.get_default_sizes_body.clear_cache(buffer)
+
+
+def exchange_loads(buffer: ir.ComputedBuffer, replacements: dict[Load, Load]) -> None:
+    """Give a buffer a body that reads some of its values elsewhere."""
+    body = trace(buffer)
+    values = tuple(substitute(value, replacements) for value in body.values)
+    if values != body.values:
+        exchange_body(buffer, evolve(body, values=values))
+
+
+def copy_of(name: str) -> ir.ComputedBuffer:
+    """Copy a buffer as it lies in memory, so that its indices stay valid."""
+    source = layout_of(name)
+    size = [
+        n if s != 0 else 1
+        for n, s in zip(
+            static_sizes(source.size), static_sizes(source.stride), strict=True
+        )
+    ]
+    storage = ir.StorageBox(buffer_of(name))
+    stored = ir.FixedLayout(
+        source.device, source.dtype, size, source.stride, source.offset
+    )
+    load = ir.TensorBox(ir.ReinterpretView(data=storage, layout=stored)).make_loader()
+    box = realized(
+        ir.Pointwise(
+            device=source.device, dtype=source.dtype, inner_fn=load, ranges=size
+        )
+    )
+    copy = computed(box)
+    copy.layout = ir.FixedLayout(source.device, source.dtype, size, source.stride)
+    return copy
 
 
 def named_pointwise(

@@ -134,8 +134,10 @@ class Step:
 
     def _write_moments(self, x: torch.Tensor, target: torch.Tensor) -> None:
         wide, reduced = x.float(), self._reduced()
-        mean = wide.mean(reduced, keepdim=True)
-        variance = wide.var(reduced, correction=0, keepdim=True)
+        mean, variance = wide, torch.zeros_like(wide)
+        if reduced:  # else a row is one element
+            mean = wide.mean(reduced, keepdim=True)
+            variance = wide.var(reduced, correction=0, keepdim=True)
         self._write(self.output, target, mean)
         self._write(_behind(self.output, 1), target, variance)
 

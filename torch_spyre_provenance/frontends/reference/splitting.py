@@ -17,19 +17,19 @@ from .rewriting import (
     add_node,
     descend,
     exchange_body,
+    exchange_loads,
     fx_node_of,
     parent_of,
     pointwise,
     record_step,
     register,
-    substitute,
 )
 from .tracing import Apply, Body, Constant, Load, Loop, Value, loads_of, trace
 
 if TYPE_CHECKING:
     from torch._inductor.graph import GraphLowering
 
-    from .propagation import LayoutPlan
+    from .plan import Plan
 
 _ATEN_OF_HANDLER = {
     "to_dtype": torch.ops.prims.convert_element_type.default,
@@ -38,7 +38,7 @@ _ATEN_OF_HANDLER = {
 }
 
 
-def deadcode_elimination(graph: GraphLowering, _: LayoutPlan) -> None:
+def deadcode_elimination(graph: GraphLowering, _: Plan) -> None:
     """Remove the loop nests whose result nobody reads.
 
     Provenance: the removed buffers' origins go with them; the others keep theirs.
@@ -57,7 +57,7 @@ def deadcode_elimination(graph: GraphLowering, _: LayoutPlan) -> None:
     graph.operations[:] = reversed(kept)
 
 
-def split_multi_ops(graph: GraphLowering, _: LayoutPlan) -> None:
+def split_multi_ops(graph: GraphLowering, plan: Plan) -> None:
     """Cut every body that computes more than one op into one buffer per op.
 
     Provenance: the last op keeps the buffer, with its origins and origin node. Each
@@ -65,7 +65,7 @@ def split_multi_ops(graph: GraphLowering, _: LayoutPlan) -> None:
     stack trace, its `from_node` names the original, its `original_aten` is its own
     operator. A number becomes a `spyre.constant` node without a source.
     """
-    for buffer in spyre_loops(graph):
+    for buffer in plan.visit(spyre_loops(graph)):
         _split(graph, buffer)
 
 
@@ -192,7 +192,7 @@ def _aten_of(handler: str) -> torch._ops.OpOverload:
     return overload
 
 
-def dedup_and_promote_constants(graph: GraphLowering, _: LayoutPlan) -> None:
+def dedup_and_promote_constants(graph: GraphLowering, plan: Plan) -> None:
     """Merge equal constants and move them to the front of the graph.
 
     In front they do not cut a kernel in two. Provenance: the first of several equal
@@ -210,22 +210,12 @@ def dedup_and_promote_constants(graph: GraphLowering, _: LayoutPlan) -> None:
         if survivor is not operation:
             renamed[operation.get_name()] = survivor.get_name()
     graph.operations[:] = [*survivors.values(), *others]
-    for buffer in spyre_loops(graph) if renamed else ():
+    for buffer in plan.visit(spyre_loops(graph)) if renamed else ():
         _rename_loads(buffer, renamed)
 
 
 def _rename_loads(buffer: ir.ComputedBuffer, renamed: dict[str, str]) -> None:
-    body = trace(buffer)
-    replacements = {
-        load: Load(
-            buffer=renamed[load.buffer],
-            index=load.index,
-            dtype=load.dtype,
-            raw=load.raw,
-        )
-        for load in body.loads
-        if load.buffer in renamed
-    }
-    if replacements:
-        values = tuple(substitute(value, replacements) for value in body.values)
-        exchange_body(buffer, evolve(body, values=values))
+    loads = [load for load in trace(buffer).loads if load.buffer in renamed]
+    exchange_loads(
+        buffer, {load: evolve(load, buffer=renamed[load.buffer]) for load in loads}
+    )

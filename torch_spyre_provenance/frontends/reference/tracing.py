@@ -21,6 +21,9 @@ from torch.utils._sympy.functions import FloorDiv, ModularIndexing
 from . import op_table
 from .ir import SpyrePointwise
 
+_TRACED = "_spyre_traced"
+"""Buffer attribute: what a body was traced from, and what it was found to compute."""
+
 
 @frozen(kw_only=True)
 class Load:
@@ -114,6 +117,19 @@ def loads_of(value: Value) -> Iterator[Load]:
 
 def trace(buffer: ir.ComputedBuffer) -> Body:
     """Return what the body of a buffer computes."""
+    key = (buffer.data, buffer.get_layout())
+    seen = getattr(buffer, _TRACED, None)
+    if seen is not None and all(a is b for a, b in zip(seen[0], key, strict=True)):
+        body: Body = seen[1]
+        return body
+    body = _trace(buffer)
+    if isinstance(buffer.get_layout(), ir.FixedLayout):
+        # Only such a layout stays as it is; the passes look at a body again and again.
+        object.__setattr__(buffer, _TRACED, (key, body))
+    return body
+
+
+def _trace(buffer: ir.ComputedBuffer) -> Body:
     data = buffer.data
     reduction = data.get_reduction_type()
     loops, point = _loops(data.get_pointwise_size(), 0)

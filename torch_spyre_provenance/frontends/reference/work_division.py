@@ -14,18 +14,18 @@ if TYPE_CHECKING:
     import sympy
     from torch._inductor.graph import GraphLowering
 
-    from .propagation import LayoutPlan
+    from .plan import Plan
 
 SPLITS = "op_it_space_splits"
 """Buffer attribute: the number of cores along each output loop and each reduced one."""
 
 
-def work_distribution(graph: GraphLowering, _: LayoutPlan) -> None:
+def work_distribution(graph: GraphLowering, plan: Plan) -> None:
     """Divide every op over the cores: large output loops first, then one reduced loop.
 
     Provenance: none of it changes.
     """
-    for buffer in spyre_loops(graph):
+    for buffer in plan.visit(spyre_loops(graph)):
         splits = divide(trace(buffer), config.sencores)
         object.__setattr__(buffer, SPLITS, splits)
 

@@ -17,10 +17,9 @@ from .passes import run_pre_scheduling
 _PACKAGE = "torch_spyre_provenance.frontends"
 
 _IMPORTS = f"""
-    from sympy import sympify
     from {_PACKAGE}.reference.op_spec import (
         DebugHandle, LoopSpec, OpSpec, ProvenanceTransform, SourceLoc, TensorArg,
-        UnimplementedOp,
+        UnimplementedOp, sympify,
     )
     from {_PACKAGE}.reference.async_compile import SpyreAsyncCompile
     from {_PACKAGE}.reference.tensors import (
