@@ -10,7 +10,7 @@ from pathlib import Path
 from .errors import FrontEndError, OutputError
 from .frontends.contract import FrontEnd
 from .frontends.discovery import load_front_end
-from .publish import publish
+from .publish import Publisher
 from .recording.current import current_session
 from .recording.installation import install, register_plain, uninstall
 from .recording.session import RecordedBundle, Session
@@ -53,6 +53,9 @@ def enable(
             front_end=front_end or given.front_end,
             cardless=given.cardless if torch_spyre is None else Path(torch_spyre),
             strict=strict or given.strict,
+            redact=given.redact,
+            keep=given.keep,
+            compress=given.compress,
         )
     )
 
@@ -125,8 +128,14 @@ def _start(settings: Settings) -> Session:
 
 
 def _install(settings: Settings, front_end: FrontEnd | None) -> Session:
+    publisher = Publisher(
+        redaction=settings.redact,
+        keep=settings.keep,
+        compress_from=settings.compress,
+    )
     session = Session(
-        publish=publish,
+        publish=publisher.write,
+        render=publisher.render,
         front_end=front_end,
         out=settings.out,
         strict=settings.strict,

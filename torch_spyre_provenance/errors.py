@@ -55,6 +55,12 @@ class NotFoundError(ProvenanceError):
         self.near = tuple(near)
 
 
+class TraceFormatError(ProvenanceError):
+    """A file is not a profiler's trace, or not a whole one."""
+
+    slug = "trace-format"
+
+
 class OutputError(ProvenanceError):
     """An output directory or file cannot be written."""
 
@@ -89,6 +95,12 @@ class SettingError(ProvenanceError):
     """An environment variable or option has a value that means nothing."""
 
     slug = "setting"
+
+
+class MissingExtraError(ProvenanceError):
+    """What was asked for needs a library that is not installed."""
+
+    slug = "extra"
 
 
 class UnsupportedError(ProvenanceError):

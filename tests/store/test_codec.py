@@ -16,6 +16,7 @@ from strategies import bundles
 
 from torch_spyre_provenance.errors import BundleFormatError, BundleVersionError
 from torch_spyre_provenance.model import (
+    SCHEMA_VERSION,
     CacheState,
     CompileKind,
     Frame,
@@ -76,7 +77,7 @@ def test_a_packed_bundle_is_safe_and_small_in_source_code(name):
 def test_the_version_comes_first_and_each_node_has_its_line():
     """A bundle can be told by its first lines and compared line by line."""
     rows = codec.dumps(recorded("simple_mlp_torch2.13")).decode().splitlines()
-    assert rows[:2] == ["{", '"schema_version": 1,']
+    assert rows[:2] == ["{", f'"schema_version": {SCHEMA_VERSION},']
     assert sum('"target":"aten.relu.default"' in row for row in rows) == 1
 
 
@@ -169,8 +170,10 @@ def test_a_stack_index_leads_somewhere():
 
 def test_a_newer_bundle_is_refused_by_name():
     """The message says which version it is and what to do."""
-    value = plain() | {"schema_version": 2, "new_key": 1}
-    with pytest.raises(BundleVersionError, match=r"version 2.*upgrade"):
+    value = plain() | {"schema_version": SCHEMA_VERSION + 1, "new_key": 1}
+    with pytest.raises(
+        BundleVersionError, match=rf"version {SCHEMA_VERSION + 1}.*upgrade"
+    ):
         codec.loads(json.dumps(value).encode())
 
 

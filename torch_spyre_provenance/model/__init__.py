@@ -9,7 +9,7 @@ from .kernel import Dim, Kernel, KernelFiles, Op, OpArg, SdscFile
 from .location import Frame, SourceLoc, Stack, parse_stack_trace
 from .passes import Created, Loss, PassStep, Replacement
 from .source import SourceFile, SourceLine
-from .stage import CacheState, CompileKind, Evidence, Presence, Stage
+from .stage import CacheState, CompileKind, Evidence, Presence, Redaction, Stage
 
 __all__ = [
     "FX_FIELDS",
@@ -40,6 +40,7 @@ __all__ = [
     "PassStep",
     "Presence",
     "ProvenanceTransform",
+    "Redaction",
     "Replacement",
     "RunFacts",
     "SdscFile",

@@ -11,12 +11,14 @@ from .kernel import Kernel, KernelFiles, Op
 from .location import Stack
 from .passes import PassStep, Replacement
 from .source import SourceFile
-from .stage import CacheState, CompileKind, Stage
+from .stage import CacheState, CompileKind, Redaction, Stage
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """Version of the bundle's format.
 
 1: six stages, attribution by rule, run facts apart (first release).
+2: the job, its size and a digest of the generated module among the run facts; what was
+   redacted. `store.migrations` reads version 1.
 """
 
 
@@ -52,8 +54,11 @@ class RunFacts:
         host: Host name.
         pid: Process id.
         rank: Distributed rank, or None.
+        world_size: Number of ranks, or None outside of a distributed job.
+        job: Name of the job that all of its processes share, or None.
         versions: Pairs of package name and version, sorted.
         module: Path of the generated Python module, or None.
+        module_sha256: Digest of that module's bytes, in hexadecimal, or None.
         files: The directory of each kernel that has one.
         observations: The points that are observed in every run, cached or not.
     """
@@ -65,8 +70,11 @@ class RunFacts:
     host: str
     pid: int
     rank: int | None = None
+    world_size: int | None = None
+    job: str | None = None
     versions: tuple[tuple[str, str], ...] = ()
     module: str | None = None
+    module_sha256: str | None = None
     files: tuple[KernelFiles, ...] = ()
     observations: tuple[Observation, ...] = ()
 
@@ -91,6 +99,7 @@ class Bundle:
         op_spec_fields: Every declared field of the front end's `OpSpec`, in order.
         observations: The points that were observed while compiling.
         run: What belongs to this run alone.
+        redaction: What was replaced by pseudonyms.
         schema_version: Version of the format.
     """
 
@@ -107,6 +116,7 @@ class Bundle:
     op_spec_fields: tuple[str, ...] = ()
     observations: tuple[Observation, ...] = ()
     run: RunFacts
+    redaction: Redaction = Redaction.NONE
     schema_version: int = SCHEMA_VERSION
 
     @property

@@ -15,7 +15,8 @@ class IrOp:
     """One operation of `GraphLowering.operations`.
 
     Attributes:
-        name: Operation name (``op0``), unique in its graph at one stage.
+        name: Operation name (``op0``). A pass may give one that it makes a name that is
+            taken; together with the buffer it is unique in its graph at one stage.
         buffer: Name of the buffer that it writes (``buf0``), or None.
         type: Name of the IR class (``ComputedBuffer``).
         origins: Names of the FX nodes that it came from, sorted.

@@ -60,6 +60,19 @@ class CompileKind(StrEnum):
     BACKWARD = "backward"
 
 
+class Redaction(StrEnum):
+    """What was replaced by pseudonyms before a bundle was written.
+
+    ``PATHS``: directories, files and hosts. ``SOURCE``: source text, and texts that
+    may quote it. ``ALL``: both, and the names that the model's authors chose.
+    """
+
+    NONE = "none"
+    PATHS = "paths"
+    SOURCE = "source"
+    ALL = "all"
+
+
 class CacheState(StrEnum):
     """Whether the generated code was made by this compile or came from a cache."""
 

@@ -15,10 +15,16 @@ import torch
 from torch._inductor.runtime.runtime_utils import cache_dir
 
 from ..model import CacheState, KernelFiles, Observation, RunFacts
+from ..store.kernel_files import digest_of
 from . import compat
 from .builder import CompileBuilder
 
 _sequence = itertools.count()
+
+JOB_VARIABLES = ("TORCH_SPYRE_PROVENANCE_JOB", "TORCHELASTIC_RUN_ID", "SLURM_JOB_ID")
+"""Variables that name the job of a process; the first one that is set counts."""
+
+_NO_JOB = ("", "none")  # torchrun's id, where it is given none
 
 
 def default_root() -> Path:
@@ -56,8 +62,11 @@ def collect(
         host=socket.gethostname(),
         pid=os.getpid(),
         rank=rank(),
+        world_size=world_size(),
+        job=job(),
         versions=tuple(sorted({*own_versions(), *versions})),
         module=module,
+        module_sha256=None if module is None else digest_of(Path(module)),
         files=files,
         observations=observations,
     )
@@ -79,6 +88,21 @@ def rank() -> int | None:
         return int(distributed.get_rank())
     text = os.environ.get("RANK", "")
     return int(text) if text.isdecimal() else None
+
+
+def world_size() -> int | None:
+    """Return the number of ranks, or None outside of a distributed job."""
+    distributed = torch.distributed
+    if distributed.is_available() and distributed.is_initialized():
+        return int(distributed.get_world_size())
+    text = os.environ.get("WORLD_SIZE", "")
+    return int(text) if text.isdecimal() else None
+
+
+def job() -> str | None:
+    """Return the name that all processes of this job share, or None."""
+    names = (os.environ.get(variable, "") for variable in JOB_VARIABLES)
+    return next((name for name in names if name not in _NO_JOB), None)
 
 
 def own_versions() -> tuple[tuple[str, str], ...]:

@@ -13,10 +13,10 @@ from attrs import define, evolve, field
 
 from ..model import Bundle, CacheState, KernelFiles
 from ..store import codec
+from ..store.kernel_files import read_kernel_files
 from . import run_facts
 from .builder import EMPTY_RUN, CompileBuilder
 from .current import current_session
-from .files import read_kernel_files
 from .guard import Guard
 from .points import RUN_POINTS, Point
 from .session import Session
@@ -93,6 +93,7 @@ class ModuleLoad:
             bundle = self._bundle(text, builder, scope.get("__file__"), files)
             if builder is not None:
                 self.session.close(builder)
+            self.session.trace_log.add(bundle, self.session.guard)
             self.session.write(bundle)
 
     def _files(self) -> list[KernelFiles]:

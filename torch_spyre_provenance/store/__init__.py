@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from .bundle_dir import BUNDLE_FILE, find_bundles, read_bundle, write_bundle
+from .bundle_dir import (
+    BUNDLE_FILE,
+    bundle_file,
+    find_bundles,
+    read_bundle,
+    write_bundle,
+)
 from .codec import dumps, loads, pack, unpack
 from .handles import handle_json, parse_handle
 
 __all__ = [
     "BUNDLE_FILE",
+    "bundle_file",
     "dumps",
     "find_bundles",
     "handle_json",

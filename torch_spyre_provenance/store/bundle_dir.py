@@ -12,15 +12,25 @@ from ..errors import BundleFormatError
 from ..model import Bundle
 from . import codec
 from .atomic import cannot_write, write_bytes
+from .compression import SUFFIX, compress, expand, is_compressed
 from .limits import MAX_BYTES
+from .spyre_sidecar import SIDECAR_FILE, is_sidecar, parse_sidecar
 
 BUNDLE_FILE = "bundle.json"
 """Name of the bundle in its directory."""
 
+PACKED_FILE = BUNDLE_FILE + SUFFIX
+"""Its name where it is compressed."""
+
 _MOST_TRIES = 10_000
 
 
-def write_bundle(root: Path, bundle: Bundle, files: Mapping[str, bytes]) -> Path:
+def write_bundle(
+    root: Path,
+    bundle: Bundle,
+    files: Mapping[str, bytes],
+    compress_from: int | None = None,
+) -> Path:
     """Write a bundle and its reports into a new directory below `root`.
 
     The reports are written first and ``bundle.json`` last: a directory that holds one
@@ -30,20 +40,25 @@ def write_bundle(root: Path, bundle: Bundle, files: Mapping[str, bytes]) -> Path
         root: Directory of all bundles; made where it is missing.
         bundle: The bundle; `bundle.run.name` names its directory.
         files: Contents of the other files, by file name.
+        compress_from: Bytes from which on the bundle is written as
+            ``bundle.json.zst``; None for never.
 
     Returns:
         The new directory, as an absolute path.
 
     Raises:
+        MissingExtraError: The bundle is to be compressed, and there is no library.
         OutputError: Something cannot be written; nothing half written is left.
     """
-    data = codec.dumps(bundle)
+    data, name = codec.dumps(bundle), BUNDLE_FILE
+    if compress_from is not None and len(data) >= compress_from:
+        data, name = compress(data), PACKED_FILE
     with ExitStack() as undo:
         directory = _claim(root.absolute(), _safe_name(bundle.run.name))
         undo.callback(shutil.rmtree, directory, ignore_errors=True)
-        for name, content in files.items():
-            write_bytes(directory / _safe_name(name), content)
-        write_bytes(directory / BUNDLE_FILE, data)
+        for other, content in files.items():
+            write_bytes(directory / _safe_name(other), content)
+        write_bytes(directory / name, data)
         undo.pop_all()
     return directory
 
@@ -52,15 +67,17 @@ def read_bundle(path: Path) -> Bundle:
     """Read a bundle.
 
     Args:
-        path: A ``bundle.json``, or the directory that holds one.
+        path: A ``bundle.json``, compressed or not, or the directory that holds one;
+            torch-spyre's own ``spyre_provenance.json`` will do as well.
 
     Returns:
         The bundle.
 
     Raises:
         BundleFormatError: There is none, or it is not a whole one.
+        MissingExtraError: It is compressed, and there is no library.
     """
-    file = path / BUNDLE_FILE if path.is_dir() else path
+    file = _file_to_read(path) if path.is_dir() else path
     try:
         if file.stat().st_size > MAX_BYTES:
             raise BundleFormatError(f"{file} is larger than {MAX_BYTES} bytes")
@@ -69,14 +86,32 @@ def read_bundle(path: Path) -> Bundle:
         raise BundleFormatError(
             f"cannot read {file}: {error.strerror or error}"
         ) from error
-    return codec.loads(data, source=str(file))
+    source = str(file)
+    if is_compressed(data):
+        data = expand(data, source)
+    if is_sidecar(data):
+        return parse_sidecar(data, source).bundle
+    return codec.loads(data, source=source)
+
+
+def _file_to_read(directory: Path) -> Path:
+    own, theirs = bundle_file(directory), directory / SIDECAR_FILE
+    return theirs if theirs.is_file() and not own.is_file() else own
+
+
+def bundle_file(directory: Path) -> Path:
+    """Return the file that holds a directory's bundle, compressed or not."""
+    packed = directory / PACKED_FILE
+    return packed if packed.is_file() else directory / BUNDLE_FILE
 
 
 def find_bundles(root: Path) -> tuple[Path, ...]:
     """Return the directories of the bundles below `root`, itself included, sorted."""
-    if (root / BUNDLE_FILE).is_file():
+    if bundle_file(root).is_file():
         return (root,)
-    return tuple(sorted(file.parent for file in root.glob(f"**/{BUNDLE_FILE}")))
+    names = (BUNDLE_FILE, PACKED_FILE)
+    files = (file for name in names for file in root.glob(f"**/{name}"))
+    return tuple(sorted({file.parent for file in files}))
 
 
 def _claim(root: Path, name: str) -> Path:
@@ -99,5 +134,8 @@ def _claim(root: Path, name: str) -> Path:
 
 def _safe_name(name: str) -> str:
     """Return a name that stays in its directory, whatever it holds."""
-    plain = "".join(c if c.isalnum() or c in "._-" else "_" for c in name)
+    # ASCII only: the system counts a name's bytes, not its characters.
+    plain = "".join(
+        c if c.isascii() and (c.isalnum() or c in "._-") else "_" for c in name
+    )
     return plain.lstrip(".")[:200] or "bundle"

@@ -31,6 +31,7 @@ from ..model import (
 )
 from .exact import kind_of, make_converter
 from .limits import MAX_BYTES, MAX_DEFECTS
+from .migrations import migrate
 
 _T = TypeVar("_T")
 _DEFECTIVE = (
@@ -162,7 +163,7 @@ def _text(bundle: Bundle) -> bytes:
 
 def _bundle(plain: dict[str, Any], source: str) -> Bundle:
     _check_version(plain, source)
-    return _checked(_structure(plain, Bundle, source), source)
+    return _checked(_structure(migrate(plain), Bundle, source), source)
 
 
 def _json(value: object) -> bytes:

@@ -23,6 +23,7 @@ from ..model import (
     FromNode,
     ModuleCall,
     Presence,
+    Redaction,
     SourceFn,
     Stage,
 )
@@ -32,7 +33,7 @@ Hook = Callable[[Any, Any], Any]
 
 _INT_BITS = 63
 _ID_DIGITS = 19
-_ENUMS = (CacheState, CompileKind, Presence, Stage)
+_ENUMS = (CacheState, CompileKind, Presence, Redaction, Stage)
 _REPEATED = (Field, FromNode, ModuleCall, SourceFn)
 _SHARED_VALUES = 1 << 14
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
+import stat
 from pathlib import Path
 
 import orjson
 
 from ..errors import BundleFormatError
 from ..model import DebugHandle, KernelFiles, Presence, SdscFile
-from ..store.handles import parse_handle
+from .handles import parse_handle
+from .limits import MAX_BYTES
 
 _SDSC = re.compile(r"sdsc_(\d+)\.json")
 _EXECUTES = re.compile(r'sdsc_filename\s*=\s*"([^"]+)"')
@@ -34,17 +37,56 @@ def read_kernel_files(kernel: str, directory: Path) -> KernelFiles:
     )
 
 
+def look_for_kernel_files(kernel: str, directory: Path) -> KernelFiles | None:
+    """Return what stands in a kernel's directory; None where it cannot be read."""
+    try:
+        return read_kernel_files(kernel, directory)
+    except OSError:
+        return None
+
+
 def _number(name: str) -> int:
     match = _SDSC.fullmatch(name)
     return int(match[1]) if match else -1
 
 
 def _executes(path: Path) -> tuple[str, ...]:
-    return tuple(_EXECUTES.findall(path.read_text())) if path.exists() else ()
+    try:
+        text = read_regular(path).decode("utf-8", "replace")
+    except FileNotFoundError:
+        return ()
+    return tuple(_EXECUTES.findall(text))
+
+
+def digest_of(path: Path) -> str | None:
+    """Return the SHA-256 of a file in hexadecimal; None where it cannot be read."""
+    try:
+        return hashlib.sha256(read_regular(path)).hexdigest()
+    except OSError:
+        return None
+
+
+def read_regular(path: Path) -> bytes:
+    """Return the content of a regular file.
+
+    A path may come out of a stranger's bundle and name a pipe or a device, which would
+    be read without end.
+
+    Raises:
+        OSError: It cannot be read, is no regular file, or is larger than `MAX_BYTES`.
+    """
+    number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(number, "rb") as file:
+        facts = os.fstat(number)
+        if not stat.S_ISREG(facts.st_mode):
+            raise OSError(f"{path} is no regular file")
+        if facts.st_size > MAX_BYTES:
+            raise OSError(f"{path} is larger than {MAX_BYTES} bytes")
+        return file.read()
 
 
 def _sdsc_file(path: Path) -> SdscFile:
-    data = path.read_bytes()
+    data = read_regular(path)
     op_key, presence, handle = _handle_of(data)
     return SdscFile(
         name=path.name,
