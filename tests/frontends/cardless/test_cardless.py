@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -24,6 +25,9 @@ CHECKOUT = os.environ.get("TORCH_SPYRE_CHECKOUT", "")
 needs_checkout = pytest.mark.skipif(
     not CHECKOUT, reason="TORCH_SPYRE_CHECKOUT names no torch-spyre checkout"
 )
+
+RANDOM = 8
+"""Characters that `tempfile` puts at the end of a directory's name."""
 
 LOAD = f"""
     import sys, warnings
@@ -71,13 +75,18 @@ def op_names(cache: Path) -> dict[str, list[str]]:
     return names
 
 
+def number(directory: str) -> int:
+    """A kernel's number: its directory's name ends with it and random characters."""
+    return int(re.findall(r"_(\d+)_", directory[:-RANDOM])[-1])
+
+
 @pytest.mark.torch_spyre
 @needs_checkout
 def test_a_model_compiles_and_is_not_run(inductor_cache):
     """An MLP becomes SuperDSC files; running it says where they are and why not."""
     (refusal,) = run(LOAD, MODEL, "run(model, x)")
     names = op_names(inductor_cache)
-    ops = [name for kernel in sorted(names) for name in names[kernel]]
+    ops = [name for kernel in sorted(names, key=number) for name in names[kernel]]
     assert ["batchmatmul", "add", "relufwd", "batchmatmul", "add"] == ops
     assert f"the kernel in {inductor_cache}/inductor-spyre/sdsc_fused" in refusal
     for kernel in names:

@@ -197,6 +197,14 @@ def test_out_takes_the_results_shape(shape):
     assert_same(host + host, out)
 
 
+def test_an_empty_out_lies_as_the_result_does():
+    """`logical_not` makes an empty tensor, and asks for the result in it."""
+    host = torch.ones(2, 3, dtype=torch.bool).t()
+    assert (
+        torch.logical_not(host).stride() == torch.logical_not(host.to("spyre")).stride()
+    )
+
+
 def test_out_keeps_its_strides():
     """An ``out=`` tensor of the right shape is written where it lies."""
     host, spyre = both(4, 6)

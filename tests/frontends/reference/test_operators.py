@@ -166,6 +166,27 @@ REDUCTIONS = {
     "kept": (lambda a: a.sum(-1, keepdim=True) * a, (matrix(),), ["sum", "mul"]),
     "mean": (lambda a: a.mean(-1), (matrix(7, 100),), ["mean"]),
     "extremes": (lambda a: a.amax(-1) - a.amin(-1), (matrix(),), ["max", "min", "sub"]),
+    "largest_of_rows": (lambda a: a.max(-1).values, (matrix(),), ["max"]),
+    "product": (
+        lambda a: (a + 1).prod(0, keepdim=True),
+        (random(3, 8, 100),),
+        ["add", "prod"],
+    ),
+    "product_of_rows": (
+        lambda a: a.prod(-1),
+        (matrix(5, 7),),
+        ["ReStickifyOpHBM", "prod"],
+    ),
+    "largest": (
+        lambda a: tuple(a.topk(3, 1)),
+        (random(3, 8, 100),),
+        ["topkvalue", "topkindex"],
+    ),
+    "largest_one": (
+        lambda a: tuple(a.topk(1)),
+        (matrix(),),
+        ["ReStickifyOpHBM", "topkvalue", "ReStickifyOpHBM", "topkindex"],
+    ),
     "softmax": (
         lambda a: torch.softmax(a, -1),
         (matrix(7, 100),),
@@ -339,6 +360,12 @@ def test_bfloat16(compiled, name):
     assert [ops] == compiled.ops
 
 
+def test_two_precisions_in_one_op(compiled):
+    """The narrower operand is converted by an op of its own."""
+    assert_equals_eager(torch.sub, matrix().half(), matrix(64, 1))
+    assert [["dl16tofp32", "sub"]] == compiled.ops
+
+
 ON_THE_HOST = {
     "cumsum": (
         lambda a: torch.relu(torch.cumsum(torch.relu(a), 1)),
@@ -364,6 +391,12 @@ ON_THE_HOST = {
     "no_elements": (lambda a: a + 1, (torch.ones(0, 4),), []),
     "integers": (lambda a: a + 1, (torch.arange(64),), []),
     "double": (lambda a: a * a, (matrix().double(),), []),
+    "where_the_largest_is": (
+        lambda a: tuple(a.max(-1)),
+        (matrix(),),
+        [["max"]],
+    ),
+    "largest_of_all": (lambda a: tuple(a.topk(2)), (random(64),), []),
     "variance": (lambda a: a.var(-1), (matrix(),), []),
 }
 

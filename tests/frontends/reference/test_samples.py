@@ -7,6 +7,11 @@ names of FX nodes that torch-spyre's own post-grad passes make are left out.
 
 from __future__ import annotations
 
+import json
+import re
+from functools import reduce
+from pathlib import Path
+
 import pytest
 import torch
 from attrs import frozen
@@ -125,6 +130,57 @@ SAMPLES = {
 }
 
 
+KEYS = Path(__file__).with_name("superdsc_keys.txt")
+"""The keys of torch-spyre's files for these models, one a line, indented by depth.
+
+Four words stand for what depends on the op: ``N`` for a number, ``op`` for its name,
+``DIM`` for the label of a dimension, ``POINT`` for a place in the folds.
+"""
+
+PLACEHOLDERS = (
+    (r"-?\d+", "N"),
+    (r"\d+_\w+", "N_op"),
+    (r"\[[\d, ]+\]", "POINT"),
+    (r"(mb|x|y|i|j|ki|kj|out|in)(_?)", r"DIM\2"),
+)
+
+
+def key_tree(value, parent=""):
+    """Return the keys of a JSON value as nested dictionaries, those of lists merged."""
+    if isinstance(value, list):
+        return reduce(merged, (key_tree(item, parent) for item in value), {})
+    if not isinstance(value, dict):
+        return {}
+    tree = {}
+    for key, inner in value.items():
+        name = "op" if parent == "dscs_" else general(key)
+        tree[name] = merged(tree.get(name, {}), key_tree(inner, name))
+    return tree
+
+
+def general(key):
+    """Return a key, or the word that stands for its kind."""
+    for pattern, word in PLACEHOLDERS:
+        if found := re.fullmatch(pattern, key):
+            return found.expand(word)
+    return key
+
+
+def merged(first, second):
+    """Return one tree with the keys of both, those of the first one in front."""
+    extra = {key: merged(first.get(key, {}), inner) for key, inner in second.items()}
+    return first | extra
+
+
+def outline(tree, depth=0):
+    """Return a tree's keys, indented by depth."""
+    return [
+        line
+        for key, inner in tree.items()
+        for line in ("  " * depth + key, *outline(inner, depth + 1))
+    ]
+
+
 @pytest.fixture
 def buffers():
     """Keep the buffers and their origins, as lowered and as the passes left them."""
@@ -164,6 +220,17 @@ def test_the_passes_add_what_torch_spyre_adds(compiled, buffers, name):
     assert [op for op in sample.ops if op in ("identity", "ReStickifyOpHBM")] == [
         spec.op for spec in compiled.specs if spec.debug_handle.source is None
     ]
+
+
+def test_the_files_have_torch_spyres_keys(compiled, inductor_cache):
+    """Each key of its files for these models, nested and ordered as there."""
+    tree = {}
+    # The one of the plainest ops comes first: what others add comes after its keys.
+    for sample in SAMPLES.values():
+        run(sample.model(), sample.shapes)
+        for path in sorted(inductor_cache.glob("*/*/sdsc_*.json")):
+            tree = merged(tree, key_tree(json.loads(path.read_text())))
+    assert KEYS.read_text().splitlines() == outline(tree)
 
 
 def test_a_product_over_part_of_a_stick_is_padded(compiled, buffers):

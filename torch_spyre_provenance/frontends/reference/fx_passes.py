@@ -28,6 +28,7 @@ from torch.fx import GraphModule, Node
 from torch.fx.experimental.proxy_tensor import set_original_aten_op
 
 from . import native
+from .outputs import split_outputs
 from .passes import extra_names
 
 _SOURCES = tuple(str(path) for path in sorted(Path(__file__).parent.glob("*.py")))
@@ -61,12 +62,15 @@ def _product_and_sum(inp: Any, x: Any, y: Any) -> Any:
 class FxPass(CustomGraphModulePass):
     """Rewrites the post-grad graph into operators that the device has.
 
-    ``addmm`` becomes ``mm`` and ``add``: the device has no op for both.
+    ``addmm`` becomes ``mm`` and ``add``: the device has no op for both. An operator of
+    two outputs, ``max`` or ``topk``, becomes one operator for each that is used; these
+    keep what is known of the node that took the output.
     """
 
     def __call__(self, gm: GraphModule) -> None:
         """Rewrite the graph in place."""
         _PRODUCTS.apply(gm.graph)
+        split_outputs(gm.graph)
         gm.graph.lint()
         gm.recompile()
 

@@ -111,6 +111,10 @@ _OPERATORS = (
         kernel=torch.clamp,
         gradient=_clamp_gradient,
     ),
+    *(
+        Operator(schema=f"{name}(Tensor x, int k, int dim) -> Tensor", kernel=kernel)
+        for name, kernel in op_table.TOPK.items()
+    ),
     Operator(schema="exx2(Tensor x) -> Tensor", kernel=op_table.exx2),
     Operator(
         schema="layernormscale(Tensor moments, float eps) -> Tensor",

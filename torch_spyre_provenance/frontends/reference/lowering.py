@@ -33,6 +33,8 @@ def register() -> None:
         torch.ops.spyre.cat.default: cat,
         torch.ops.spyre.reduce.default: reduce,
         torch.ops.spyre.restickify.default: restickify,
+        torch.ops.spyre.topkindex.default: topkindex,
+        torch.ops.spyre.topkvalue.default: topkvalue,
         torch.ops.spyre.gelu.default: gelu,
         torch.ops.spyre.silu.default: silu,
         torch.ops.spyre.softplus.default: softplus,
@@ -90,6 +92,32 @@ def reduce(
     return _reduction(kind, x, inner, ranges, extents, op_info=info)
 
 
+def topkvalue(x: ir.TensorBox, k: int, dim: int) -> ir.TensorBox:
+    """Lower the `k` largest elements along a dimension, in falling order."""
+    return _topk("topkvalue", x, k, dim, x.get_dtype())
+
+
+def topkindex(x: ir.TensorBox, k: int, dim: int) -> ir.TensorBox:
+    """Lower the positions of the `k` largest elements along a dimension."""
+    return _topk("topkindex", x, k, dim, torch.int64)
+
+
+def _topk(
+    kind: str, x: ir.TensorBox, k: int, dim: int, dtype: torch.dtype
+) -> ir.TensorBox:
+    x.realize()
+    load = x.make_loader()
+    size = list(x.get_size())
+    dim %= len(size)
+
+    def inner(index: Index, reduction: Index) -> Any:
+        return load([*index[:dim], *reduction, *index[dim + 1 :]])
+
+    ranges = [sympy.Integer(k) if d == dim else s for d, s in enumerate(size)]
+    info = {"k": k}
+    return _reduction(kind, x, inner, ranges, [size[dim]], op_info=info, dtype=dtype)
+
+
 def _reduction_info(kind: str, extents: Sequence[Any]) -> dict[str, Any]:
     if kind != "mean":
         return {}
@@ -105,11 +133,12 @@ def _reduction(
     reduced: Sequence[Any],
     *,
     op_info: dict[str, Any] | None = None,
+    dtype: torch.dtype | None = None,
 ) -> ir.TensorBox:
     return realized(
         SpyreReduction(
             device=like.get_device_or_error(),
-            dtype=like.get_dtype(),
+            dtype=dtype or like.get_dtype(),
             inner_fn=inner,
             ranges=ranges,
             reduction_ranges=reduced,

@@ -104,6 +104,10 @@ _WHOLE: dict[Any, bool] = {
 }
 """The front end's own operators, and whether the device has them for fp32 too."""
 
+_LARGEST = (spyre.topkvalue.default, spyre.topkindex.default)
+_ACROSS_STICKS = (aten.prod.dim_int, *_LARGEST)
+"""Reductions over one dimension, which the sticks must not run along."""
+
 Retargeted = tuple[torch._ops.OpOverload, tuple[Any, ...]]
 
 
@@ -139,6 +143,7 @@ RETARGETS: dict[Any, Callable[[Node], Retargeted]] = {
     spyre.amax.default: _reduction("max"),
     aten.mean.default: _reduction("mean"),
     aten.mean.dim: _reduction("mean"),
+    aten.prod.dim_int: _reduction("prod"),
     aten.sum.default: _reduction("sum"),
     aten.sum.dim_IntList: _reduction("sum"),
 }
@@ -170,29 +175,53 @@ def is_native(node: Node) -> bool:
     if node.op != "call_function" or not is_spyre(node):
         return False
     tensors = [node.meta["val"], *(n.meta.get("val") for n in node.all_input_nodes)]
-    if not all(_fits(tensor) for tensor in tensors):
+    if not all(fits(tensor) for tensor in tensors):
         return False
     if node.target in VIEWS:
         return True
-    if node.target in RETARGETS:
-        return _same_dtype(tensors) and not node.kwargs.get("dtype")
-    if node.target in _WHOLE:
-        return _same_dtype(tensors) and (
-            _WHOLE[node.target] or tensors[0].dtype is not torch.float32
-        )
+    if node.target in {*_ACROSS_STICKS, *RETARGETS, *_WHOLE}:
+        return _has_one_type(node, tensors)
     handler = _POINTWISE.get(node.target)
     if node.target is aten.pow.Tensor_Scalar:
         handler = "mul" if node.args[1] in _POWERS else None
     return handler is not None and _has_types(handler, tensors, node)
 
 
+def _has_one_type(node: Node, tensors: list[torch.Tensor]) -> bool:
+    """Return whether an operator with a lowering of our own is native."""
+    if node.target in _LARGEST:
+        return _has_other_loops(node) and _same_dtype(tensors[1:])
+    if node.target in _ACROSS_STICKS and not _has_other_loops(node):
+        return False
+    if node.target in RETARGETS:
+        return _same_dtype(tensors) and not node.kwargs.get("dtype")
+    return _same_dtype(tensors) and (
+        _WHOLE[node.target] or tensors[0].dtype is not torch.float32
+    )
+
+
+def _has_other_loops(node: Node) -> bool:
+    """Return whether a reduction over one dimension leaves another, and moves on it."""
+    arguments: Any = node.args
+    x, *rest = arguments
+    tensor = x.meta["val"]
+    dim = rest[-1] if node.target in _LARGEST else rest[0]
+    others = [
+        stride
+        for d, (n, stride) in enumerate(zip(tensor.shape, tensor.stride(), strict=True))
+        if n > 1 and d != dim % tensor.dim()
+    ]
+    return bool(others) and all(others)
+
+
 def has_matmul_types(node: Node) -> bool:
     """Return whether a matrix product of this node's tensors is native."""
     tensors = [node.meta["val"], *(n.meta.get("val") for n in node.all_input_nodes)]
-    return all(map(_fits, tensors)) and _same_dtype(tensors)
+    return all(map(fits, tensors)) and _same_dtype(tensors)
 
 
-def _fits(tensor: Any) -> bool:
+def fits(tensor: Any) -> bool:
+    """Return whether the device can hold a tensor, and reach each element of it."""
     if not isinstance(tensor, torch.Tensor) or tensor.device.type != DEVICE:
         return False
     numbers = (*tensor.shape, *tensor.stride(), tensor.storage_offset())
@@ -230,6 +259,9 @@ def _has_types(handler: str, tensors: list[torch.Tensor], node: Node) -> bool:
     elif node.target is aten.logical_and.default:
         return set(inputs) == {torch.bool}
     types = set(operands)
+    if len(types) > 1 and types <= {*_HALF, torch.float32}:
+        # They are converted to the wider type, each by an op of its own.
+        return row.fp32 and result is torch.float32
     if len(types) != 1 or (not row.is_predicate and result not in types):
         return False
     (dtype,) = types

@@ -7,7 +7,7 @@ in the table has no device op.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -120,13 +120,30 @@ POINTWISE: Mapping[str, DeviceOp] = {row.handler: row for row in _POINTWISE}
 COMPUTE: Mapping[str, Compute] = {row.spyre: row.compute for row in _POINTWISE}
 """The torch function of each pointwise device op."""
 
+
+def _prod(x: torch.Tensor, dims: Sequence[int]) -> torch.Tensor:
+    for dim in sorted(dims, reverse=True):
+        x = x.prod(dim)
+    return x
+
+
 REDUCTIONS: Mapping[str, Compute] = {
     "sum": torch.sum,
     "mean": torch.mean,
     "max": torch.amax,
     "min": torch.amin,
+    "prod": _prod,
 }
 """The torch function of each reduction; it is given the reduced dimensions."""
+
+TOPK: Mapping[str, Compute] = {
+    "topkvalue": lambda x, k, dim: torch.topk(x, k, dim).values,
+    "topkindex": lambda x, k, dim: torch.topk(x, k, dim).indices,
+}
+"""The torch function of the ops that pick the largest elements along one dimension."""
+
+ACROSS_STICKS = frozenset({"prod", *TOPK})
+"""Reductions that the device does not do along a stick."""
 
 MATMUL = "batchmatmul"
 EXX2 = "exx2"

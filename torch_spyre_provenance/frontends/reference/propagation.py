@@ -128,12 +128,22 @@ def _stick_symbol(body: Body) -> sympy.Symbol | None:
     """Return the loop along which the op's sticks should lie."""
     if body.reduction == op_table.MATMUL:
         return _matmul_symbols(body)[1]
+    if body.reduction in op_table.ACROSS_STICKS:
+        return _surviving_symbol(body)
     by_size = sorted(body.loads, key=lambda load: -len(load.index.free_symbols))
     for load in by_size:
         symbol = _load_symbol(load, body)
         if symbol is not None:
             return symbol
     return None
+
+
+def _surviving_symbol(body: Body) -> sympy.Symbol | None:
+    """Return the innermost loop that a reduction reads along and does not reduce."""
+    (load,) = body.loads
+    present = _load_symbol(load, body)
+    moving = [s.symbol for s in body.loops if s.symbol in load.index.free_symbols]
+    return present if present in moving or not moving else moving[-1]
 
 
 def _matmul_symbols(body: Body) -> tuple[sympy.Symbol | None, sympy.Symbol | None]:

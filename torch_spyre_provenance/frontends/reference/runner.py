@@ -156,6 +156,8 @@ class Step:
         reduced = self._reduced()
         if self.op == op_table.MATMUL:
             return _matmul(values[0], values[1], reduced)
+        if self.op in op_table.TOPK:
+            return self._largest(values[0], reduced)
         if self.op in op_table.REDUCTIONS:
             # The device accumulates in fp32, as eager does.
             wide = values[0].float() if values[0].is_floating_point() else values[0]
@@ -164,6 +166,14 @@ class Step:
                 result = result.unsqueeze(axis)
             return result
         return op_table.COMPUTE[self.op](*values, **self.parameters)
+
+    def _largest(self, x: torch.Tensor, reduced: list[int]) -> torch.Tensor:
+        """Find the largest elements, which the output has along a loop of its own."""
+        (axis,) = reduced or [0]
+        result = op_table.TOPK[self.op](x, self.parameters["k"], axis)
+        pairs = zip(self.output.loops, self.inputs[0].loops, strict=True)
+        own = [n for n, (writes, reads) in enumerate(pairs) if writes and not reads]
+        return result.transpose(axis, own[0]) if own else result
 
 
 def _matmul(x: torch.Tensor, y: torch.Tensor, reduced: list[int]) -> torch.Tensor:
@@ -180,7 +190,7 @@ def _step(spec: OpSpec) -> Step:
         spec.op in op_table.MOVES
         or spec.op in op_table.COMPUTE
         or spec.op in op_table.REDUCTIONS
-        or spec.op in (op_table.MATMUL, op_table.EXX2)
+        or spec.op in (op_table.MATMUL, op_table.EXX2, *op_table.TOPK)
     ):
         raise UnsupportedError(f"the host has no {spec.op!r}", operation=spec.op)
     symbols = list(spec.iteration_space)

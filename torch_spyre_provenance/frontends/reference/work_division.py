@@ -31,8 +31,11 @@ def work_distribution(graph: GraphLowering, plan: Plan) -> None:
 
 
 def divide(body: Body, cores: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the number of cores along each output loop and along each reduced one."""
-    if body.unknown is not None:
+    """Return the number of cores along each output loop and along each reduced one.
+
+    The largest elements are found by one core.
+    """
+    if body.unknown is not None or body.reduction in op_table.TOPK:
         return _pick({}, body.loops), _pick({}, body.reduced)
     units = _units(body)
     shares: dict[sympy.Symbol, int] = {}

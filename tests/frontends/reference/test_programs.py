@@ -1,0 +1,54 @@
+"""Random programs over the operators equal eager."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from eager_comparison import on_device
+from frontends.reference.programs import Program, programs
+from hypothesis import HealthCheck, given, settings
+
+TOLERANCE = 1e-3
+"""Largest relative and absolute difference in fp32, after up to fifteen lines."""
+
+FEW, MANY = 8, 400
+"""How many programs are compiled by default, and with ``--update-goldens``."""
+
+FOUND: dict[str, Program] = {}
+"""Programs that once were compiled to something wrong, by what was wrong."""
+
+
+def assert_equals_eager(program):
+    """Compile a program for the device, and compare its results with eager."""
+    torch._dynamo.reset()
+    with torch.no_grad():
+        inputs = program.inputs()
+        expected = program(*inputs)
+        actual = torch.compile(program.__call__)(*map(on_device, inputs))
+    for want, got in zip(expected, actual, strict=True):
+        assert want.shape == got.shape
+        torch.testing.assert_close(got.cpu(), want, rtol=TOLERANCE, atol=TOLERANCE)
+
+
+def test_random_programs(compiled, request):
+    """Whatever the lines are and read, the results are those of eager."""
+    everything = request.config.getoption("--update-goldens")
+
+    @settings(
+        max_examples=MANY if everything else FEW,
+        derandomize=not everything,
+        deadline=None,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(programs())
+    def check(program):
+        assert_equals_eager(program)
+
+    check()
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_programs_that_were_wrong(compiled, name):
+    """What random programs have found stays right."""
+    assert_equals_eager(FOUND[name])
