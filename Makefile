@@ -24,7 +24,7 @@ help:  ## List the targets
 setup: $(STAMP)  ## Make the virtual environment (every other target does it when needed)
 
 # setuptools first: with it there, building the package needs no environment of its own,
-# which constraints would not reach.
+# which constraints would not reach. The last one asks for JupyterLab and needs none.
 $(STAMP): setup.py pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and \
 	    "Python 3.11 or later is needed: make PYTHON=/path/to/python3.11")'
@@ -32,6 +32,7 @@ $(STAMP): setup.py pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet -c constraints.txt setuptools
 	$(BIN)/python -m pip install --quiet -c constraints.txt --no-build-isolation \
 	    --editable '.[test,models,lint]'
+	$(BIN)/python -m pip install --quiet --no-deps HolisticTraceAnalysis==0.5.0
 	@touch $@
 
 audit: $(STAMP)  ## Compile the example model and audit it: the main job

@@ -52,17 +52,27 @@ setup(
             # The page is tested in a real browser, Debian's chromium, for access too.
             "axe-playwright-python>=0.1.4",
             "hypothesis>=6.100",
+            # MLIR's own reader, for the locations that reports write as MLIR.
+            "iree-base-compiler>=3.9",
             "jsonschema>=4.21",
             # The changes to torch-spyre's source under patches/ are codemods.
             "libcst>=1.7",
             # Without it, `import torch` warns.
             "numpy>=1.26",
+            # What HolisticTraceAnalysis needs to read a trace; `make setup` installs it
+            # by itself, without the JupyterLab that it asks for.
+            "pandas>=2.2",
             "playwright>=1.40",
+            "plotly>=5.20",
+            "psutil>=6",
+            "pydot>=3",
             "pytest>=8.2",
             "pytest-timeout>=2.3",
             "pytest-xdist>=3.6",
             # The package is built and installed by a test, without network.
             "setuptools>=77",
+            # It shows PyTorch's trace logs, ours among them.
+            "tlparse>=0.4",
         ],
         # Real architectures for the reference front end; nothing is downloaded.
         "models": [

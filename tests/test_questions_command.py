@@ -89,6 +89,7 @@ def test_what_is_not_there_is_one_line(capsys):
         ("text", "0_inference (inference), reference, cache miss\n"),
         ("mermaid", "flowchart LR\n  subgraph src_sg"),
         ("json", '{\n  "schema_version": 1,'),
+        ("mlir", '#stack0 = loc("forward"('),
     ],
 )
 def test_a_report_has_several_forms(capsys, form: str, start: str):

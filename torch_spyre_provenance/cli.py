@@ -9,10 +9,24 @@ import click
 from .commands.compiling import audit, doctor
 from .commands.conventions import PROGRAM, ExitCode
 from .commands.judging import check, diff
+from .commands.keeping import merge, prune, redact, verify
 from .commands.looking import report, show
+from .commands.tracing import trace
 
 DISTRIBUTION = "torch-spyre-provenance"
-_COMMANDS = (audit, report, show, diff, check, doctor)
+_COMMANDS = (
+    audit,
+    report,
+    show,
+    diff,
+    check,
+    trace,
+    doctor,
+    verify,
+    merge,
+    redact,
+    prune,
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

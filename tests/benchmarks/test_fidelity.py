@@ -92,7 +92,9 @@ def test_torch_spyre_need_not_compile_everything(capsys):
     results = [result(RIGHT), result(error="RuntimeError: no")]
 
     assert 0 == fidelity.report(results, must_compile=False)
-    assert fidelity.table(results) + "\n" == capsys.readouterr().out
+    printed = capsys.readouterr()
+    assert fidelity.table(results) + "\n" == printed.out
+    assert "1 programs were not compiled whole\n" == printed.err
 
 
 def test_ops_without_a_truth_are_told(capsys):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import linecache
 import textwrap
 
@@ -240,6 +241,8 @@ def test_bundle_reads_the_same_where_the_sources_are_gone(record_one, tmp_path):
     assert before == facts.attributions
     (found,) = facts.attributions
     assert "return torch.exp(" == facts.text(found.locations[0].frame)
+    (file,) = (each for each in bundle.sources if each.path == str(path))
+    assert hashlib.sha256(text.encode()).hexdigest() == file.sha256
 
 
 def test_moved_lines_are_the_new_ones(record_one, tmp_path):

@@ -17,6 +17,7 @@ VIEWS = frozenset(
     {
         "_reshape_alias",
         "_unsafe_view",
+        "adjoint",
         "alias",
         "as_strided",
         "broadcast_in_dim",
@@ -24,14 +25,19 @@ VIEWS = frozenset(
         "chunk",
         "detach",
         "diagonal",
+        "dsplit",
         "expand",
         "expand_as",
         "flatten",
+        "getattr",
         "getitem",
+        "hsplit",
+        "moveaxis",
         "movedim",
         "narrow",
         "numpy_T",
         "permute",
+        "ravel",
         "reshape",
         "select",
         "slice",
@@ -41,6 +47,7 @@ VIEWS = frozenset(
         "swapaxes",
         "swapdims",
         "t",
+        "tensor_split",
         "transpose",
         "unbind",
         "unflatten",
@@ -49,6 +56,7 @@ VIEWS = frozenset(
         "unsqueeze",
         "view",
         "view_as",
+        "vsplit",
     }
 )
 """Operators that only look at memory in another way: no device op computes them."""
@@ -142,15 +150,15 @@ COMPOSITES = frozenset(
 HIGHER_ORDER = "higher_order."
 """What the targets of calls begin with that hold a graph of their own."""
 
-_MULTIPLYING = frozenset({"__matmul__", "linear", "matmul"})
+_PRODUCTS = frozenset({"__matmul__", "linear", "matmul"})
 
 MADE_FROM = {
     "addmm": frozenset({"linear", "addmm", "addmm_"}),
     "baddbmm": frozenset({"baddbmm", "baddbmm_"}),
     "linear": frozenset({"linear"}),
-    "mm": _MULTIPLYING | {"mm", "addmm"},
+    "mm": _PRODUCTS | {"mm", "addmm"},
     **dict.fromkeys(
-        ("bmm", "batched_matmul"), _MULTIPLYING | {"mm", "bmm", "addmm", "baddbmm"}
+        ("bmm", "batched_matmul"), _PRODUCTS | {"mm", "bmm", "addmm", "baddbmm"}
     ),
 }
 """Which calls of a model an operator can have been made from, `COMPOSITES` apart."""
@@ -159,16 +167,58 @@ JOINED = frozenset({"addmm", "baddbmm"})
 """Operators that Inductor also makes of a product and a sum of two calls."""
 
 PASS_THROUGH = VIEWS | {
-    "clone",
-    "contiguous",
-    "dropout",
-    "float",
-    "half",
-    "identity",
-    "to",
-    "type",
+    *("contiguous", "double", "dropout", "expand_copy", "float", "half", "identity"),
+    *("positive", "to", "type", "type_as"),
 }
-"""Calls that may leave no node behind, so that a value seems to skip them."""
+"""Calls that may hand on what they read, so that the result is in its memory."""
+
+PLAIN = frozenset(
+    {
+        *("abs", "add", "ceil", "cos", "div", "eq", "erf", "exp", "floor", "ge", "gt"),
+        *("le", "log", "lt", "maximum", "minimum", "mul", "ne", "neg", "reciprocal"),
+        *("relu", "rsqrt", "sigmoid", "sin", "sqrt", "sub", "tanh"),
+    }
+)
+"""Calls that become the ATen operator of that name, and nothing else."""
+
+MULTIPLYING = MADE_FROM["addmm"] | MADE_FROM["batched_matmul"]
+"""Calls that hold one product."""
+
+PARTS_OF_PRODUCTS = CONTRACTIONS | ADDITIONS | {"mul", "sum"}
+"""Operators that such a call becomes, besides those that move data."""
+
+_OTHER_NAMES = {"truediv": "div", "divide": "div", "square": "pow"}
+
+COMPUTING = frozenset(
+    {
+        *PLAIN,
+        *COMPOSITES,
+        *MULTIPLYING,
+        *("amax", "amin", "batch_norm", "cat", "clamp", "conv1d", "conv2d", "conv3d"),
+        *("cumsum", "embedding", "gelu", "group_norm", "layer_norm", "log_softmax"),
+        *("mean", "pow", "rms_norm", "silu", "softmax", "softplus", "stack", "sum"),
+        "where",
+    }
+)
+"""Calls that leave a node behind. Of any other one a value may seem to skip it."""
+
+_CHANGES = frozenset({"setitem", "__setitem__"})
+_AUGMENTED = frozenset(
+    f"{dunder}i{name}{dunder}"
+    for name in (
+        *("add", "and", "floordiv", "lshift", "matmul", "mod", "mul", "or", "pow"),
+        *("rshift", "sub", "truediv", "xor"),
+    )
+    for dunder in ("", "__")
+)
+_MAY_CHANGE = frozenset(
+    {
+        *("alpha_dropout", "celu", "dropout", "dropout1d", "dropout2d", "dropout3d"),
+        *("elu", "feature_alpha_dropout", "hardsigmoid", "hardswish", "hardtanh"),
+        *("leaky_relu", "mish", "relu", "relu6", "rrelu", "selu", "silu", "threshold"),
+    }
+)
+"""Functions with an argument ``inplace``, which a recording does not show."""
 
 INSERTED_BY = {
     "restickify": "insert_restickify",
@@ -195,6 +245,27 @@ def packet(target: str | None) -> str:
     if namespace in _NAMESPACES:
         return rest.partition(".")[0]
     return target.rpartition(".")[2]
+
+
+def plain_name(target: str | None) -> str:
+    """Return the name of the operator that a call of the model writes in its own way.
+
+    Examples:
+        ``mul`` for ``operator.mul``, ``Tensor.mul_``, ``operator.imul``, ``__rmul__``.
+    """
+    name = packet(target)
+    if name in _AUGMENTED or name.endswith("__"):
+        name = name.strip("_").removeprefix("i")
+        name = name.removeprefix("r") if name not in PLAIN else name
+    return _OTHER_NAMES.get(name, name.rstrip("_"))
+
+
+def changes_in_place(target: str | None) -> bool:
+    """Return whether a call of the model changes what it reads first, or may do so."""
+    name = packet(target)
+    if name in _CHANGES or name in _AUGMENTED or name in _MAY_CHANGE:
+        return True
+    return name.endswith("_") and not name.endswith("__")
 
 
 def is_view(target: str | None) -> bool:

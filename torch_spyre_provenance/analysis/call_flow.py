@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
 
 from attrs import define, field
 
 from ..model import FxNode
-from .aten import PASS_THROUGH, packet
+from .aten import COMPUTING, packet, plain_name
 from .index import BundleIndex
+from .mutation import shared_memory
+
+MOST_BESIDE = 256
+"""Beyond so many calls beside one, nothing is concluded from their being there."""
 
 Step = Callable[[str], tuple[str, ...]]
 
@@ -20,7 +25,7 @@ _WRITTEN_AS = {
 """Calls that become one operator of another name."""
 
 
-@define
+@define(slots=False)
 class CallFlow:
     """The neighbourhood of calls, remembered.
 
@@ -32,14 +37,22 @@ class CallFlow:
     _before: dict[str, frozenset[str]] = field(factory=dict, init=False)
     _after: dict[str, frozenset[str]] = field(factory=dict, init=False)
 
+    @cached_property
+    def _shared(self) -> Mapping[str, frozenset[str]]:
+        return shared_memory(self.index.pre_nodes, self.index.pre_users)
+
+    @cached_property
+    def _all(self) -> frozenset[str]:
+        return frozenset(self.index.pre_nodes)
+
     def before(self, call: str) -> frozenset[str]:
-        """Return the calls whose values a call reads."""
+        """Return the calls whose values a call may read; all where too many may be."""
         if call not in self._before:
             self._before[call] = self._beside(call, self.inputs)
         return self._before[call]
 
     def after(self, call: str) -> frozenset[str]:
-        """Return the calls that read a call's value."""
+        """Return the calls that may read a call's value; all where too many may."""
         if call not in self._after:
             self._after[call] = self._beside(call, self.users)
         return self._after[call]
@@ -51,6 +64,10 @@ class CallFlow:
     def users(self, call: str) -> tuple[str, ...]:
         """Return the names of the calls that read a call's value directly."""
         return self.index.pre_users.get(call, ())
+
+    def shares_memory(self, call: str) -> bool:
+        """Return whether a call makes or sees a change in place."""
+        return call in self._shared
 
     def is_whole(self, node: FxNode, call: str) -> bool:
         """Return whether a post-grad node alone does all the computing of a call.
@@ -86,7 +103,10 @@ class CallFlow:
 
     def _beside(self, call: str, step: Step) -> frozenset[str]:
         pre = self.index.pre_nodes
+        shared = self._shared.get(call, frozenset())
+        if len(shared) > MOST_BESIDE:
+            return self._all
         seen = self.reach(
-            (call,), step, lambda name: packet(pre[name].target) in PASS_THROUGH
+            (call,), step, lambda name: plain_name(pre[name].target) not in COMPUTING
         )
-        return frozenset(seen - {call})
+        return shared.union(seen) - {call}

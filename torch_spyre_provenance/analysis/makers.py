@@ -11,8 +11,12 @@ from .aten import (
     JOINED,
     MADE_FROM,
     MOVERS,
+    MULTIPLYING,
+    PARTS_OF_PRODUCTS,
+    PLAIN,
     SUMS,
     packet,
+    plain_name,
 )
 from .index import BundleIndex
 
@@ -37,6 +41,18 @@ def can_make(call: FxNode, node: FxNode) -> bool:
     names = {packet(call.target)}
     names.update(packet(fn.target).lower() for fn in call.source_fns[-1:])
     return is_composite(call) or not names.isdisjoint(makers(node))
+
+
+def may_make(call: FxNode, node: FxNode) -> bool:
+    """Return whether nothing speaks against a node's being made from a call.
+
+    A call that becomes one operator makes no other, and one that multiplies no
+    activation.
+    """
+    name, made = plain_name(call.target), packet(node.target)
+    if name in MULTIPLYING and not is_composite(call):
+        return made in PARTS_OF_PRODUCTS or made in MOVERS
+    return name not in PLAIN or name == operator(node) or can_make(call, node)
 
 
 def is_composite(call: FxNode) -> bool:

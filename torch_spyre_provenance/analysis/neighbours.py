@@ -8,13 +8,11 @@ from attrs import define, field
 
 from ..model import FxNode
 from .aten import CONTRACTIONS, MADE_FROM, is_view, packet
-from .call_flow import CallFlow, Step
+from .call_flow import MOST_BESIDE, CallFlow, Step
 from .index import BundleIndex
 from .makers import can_make, is_composite, operator
 from .origins import Origin
 from .products import Products
-
-_MOST_CANDIDATES = 256
 
 
 @define
@@ -55,7 +53,7 @@ class Neighbours:
         is returned where nothing beside it is known, or where it would be very many.
         """
         limits = sorted(self._limits(node), key=len)
-        if not limits or len(limits[0]) > _MOST_CANDIDATES:
+        if not limits or len(limits[0]) > MOST_BESIDE:
             return set()
         calls = limits[0].intersection(*limits[1:])
         if operator(node) not in MADE_FROM:
@@ -79,7 +77,9 @@ class Neighbours:
 
     def _with(self, near: FxNode, call: str, beside: frozenset[str]) -> frozenset[str]:
         """Add the neighbour's own call, unless the neighbour is all there is of it."""
-        return beside if self._flow.is_whole(near, call) else beside | {call}
+        if call in beside or self._flow.is_whole(near, call):
+            return beside
+        return beside | {call}
 
     def _near(self, start: str, step: Step) -> Iterator[tuple[FxNode, str]]:
         """Yield the nearest nodes on one side that have one call only, with it."""

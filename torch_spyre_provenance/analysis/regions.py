@@ -7,9 +7,10 @@ from collections.abc import Iterable, Mapping
 from attrs import define, field
 
 from ..model import Evidence, FxNode
-from .aten import CONTRACTIONS, is_view, packet
+from .aten import CONTRACTIONS, is_view, packet, plain_name
 from .call_flow import CallFlow
 from .index import BundleIndex
+from .makers import may_make, operator
 from .origins import Origin, Rule, distinct, modules_of, stacks_of
 
 _MOST_CALLS = 16
@@ -59,17 +60,53 @@ def resolve_regions(
     alive = {call for origin in found.values() for call in origin.calls}
     origins: dict[str, Origin] = {}
     for region in _regions(todo, found, flow):
-        origin = _origin(_calls_between(region, alive, flow), index)
+        calls = _calls_between(region, alive, flow)
+        origin = _origin(calls, index)
+        if origin is None or not _is_rewrite(region, calls, flow):
+            continue
+        others = _operators_beside(region, calls, flow)
         for node in region.nodes:
-            if origin is not None and _is_part(node):
+            if _is_part(node, calls, index) and _bare(node) not in others:
                 origins[node.name] = origin
     return origins
 
 
-def _is_part(node: FxNode) -> bool:
-    """Return whether several calls can have become a node together."""
+def _is_rewrite(region: _Region, calls: set[str], flow: CallFlow) -> bool:
+    """Return whether the calls between were rewritten, and did not just lose traces.
+
+    A node of the very operator of one of these calls may be that call's alone, and the
+    others are other calls'. Where calls change memory in place, the graph of calls does
+    not tell which of them lie between.
+    """
+    if any(flow.shares_memory(call) for call in (*calls, *region.above, *region.below)):
+        return False
+    pre = flow.index.pre_nodes
+    if len({pre[call].stack for call in calls}) == 1:
+        return True
+    names = {plain_name(pre[call].target) for call in calls}
+    return names.isdisjoint(map(_bare, region.nodes))
+
+
+def _operators_beside(region: _Region, calls: set[str], flow: CallFlow) -> set[str]:
+    """Return the operators of the calls about a region that are not between."""
+    beside = {name for call in region.above for name in flow.users(call)}
+    beside.update(name for call in region.below for name in flow.inputs(call))
+    pre = flow.index.pre_nodes
+    others = (beside | region.above | region.below) - calls
+    return {plain_name(pre[name].target) for name in others if name in pre}
+
+
+def _bare(node: FxNode) -> str:
+    """Return a node's operator as a call of the model writes it."""
+    return operator(node).removeprefix("native").strip("_")
+
+
+def _is_part(node: FxNode, calls: set[str], index: BundleIndex) -> bool:
+    """Return whether a node can be a part of what these calls became together."""
     aten = node.original_aten
-    return aten is not None and packet(aten) not in CONTRACTIONS
+    if aten is None or packet(aten) in CONTRACTIONS:
+        return False
+    return any(may_make(index.pre_nodes[call], node) for call in calls)
 
 
 def _regions(
@@ -113,13 +150,12 @@ def _calls_between(region: _Region, alive: set[str], flow: CallFlow) -> set[str]
     def vanished(call: str) -> bool:
         return call not in alive
 
-    sides = [
-        flow.reach(calls, step, vanished)
-        for calls, step in ((region.above, flow.users), (region.below, flow.inputs))
-        if calls
-    ]
-    if not sides:
+    if not region.above or not region.below:
         return set()
+    sides = (
+        flow.reach(region.above, flow.users, vanished),
+        flow.reach(region.below, flow.inputs, vanished),
+    )
     calls = set.intersection(*sides)
     return {call for call in calls if vanished(call) or call in region.ends}
 

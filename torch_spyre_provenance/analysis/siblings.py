@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 
 from attrs import define, evolve, field
 
-from ..model import Evidence, FxNode
+from ..model import CompileKind, Evidence, FxNode
 from .aten import CONTRACTIONS, WITH_ADDEND, is_view, packet
 from .call_flow import CallFlow
 from .index import BundleIndex
@@ -20,6 +20,7 @@ from .makers import (
     can_make,
     is_made_by_compiler,
     makers,
+    may_make,
     operator,
 )
 from .merged import merge_twins
@@ -87,17 +88,19 @@ class _Inference:
             return
         for name, node in post.items():
             self._neighbours.claim(node, self.found[name])
+        follows_calls = self.index.bundle.compile.kind is not CompileKind.BACKWARD
         for _ in range(_MOST_ROUNDS):
             left = len(todo)
             for rule in (self._split_sibling, self._operand_view):
                 todo = self._sweep(todo, rule)
-            if len(todo) == left:
+            if len(todo) == left and follows_calls:
                 todo = self._sweep(todo, self._data_flow)
-            if len(todo) == left:
+            if len(todo) == left and follows_calls:
                 todo = self._elimination(todo)
             if not todo or len(todo) == left:
                 break
-        self.found.update(resolve_regions(todo, self.found, self.index))
+        if follows_calls:
+            self.found.update(resolve_regions(todo, self.found, self.index))
         todo = [node for node in todo if not self.found[node.name].stacks]
         for node in self._sweep(todo, self._made_along):
             self.found[node.name] = evolve(
@@ -177,9 +180,13 @@ class _Inference:
 
         What a node reads was computed by its own call or by one that its call reads,
         and likewise for what reads it. The pre-grad graph says which calls those are.
-        Of a product, the calls that cannot make one or have theirs already drop out.
+        Of a product, the calls that cannot make one or have theirs already drop out. A
+        call of another operator contradicts the graph, and then nothing follows.
         """
-        return self._only(self._neighbours.between(node), Rule.DATA_FLOW)
+        calls = self._neighbours.between(node)
+        if not all(may_make(self.index.pre_nodes[name], node) for name in calls):
+            return None
+        return self._only(calls, Rule.DATA_FLOW)
 
     def _elimination(self, todo: list[FxNode]) -> list[FxNode]:
         """Give nodes the only line in the model whose call still lacks its product.

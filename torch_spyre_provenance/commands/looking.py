@@ -21,6 +21,7 @@ class ReportFormat(StrEnum):
     MARKDOWN = "md"
     TEXT = "text"
     MERMAID = "mermaid"
+    MLIR = "mlir"
     JSON = "json"
 
 
@@ -73,6 +74,10 @@ def _rendered(bundle: Bundle, directory: Path, form: ReportFormat) -> str:
             from ..report.mermaid import render_facts
 
             return render_facts(facts)
+        case ReportFormat.MLIR:
+            from ..report import mlir
+
+            return mlir.render_facts(facts)
         case ReportFormat.JSON:
             from ..report.facts import report_facts
 

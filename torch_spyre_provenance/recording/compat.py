@@ -102,3 +102,9 @@ def compile_id() -> str | None:
     """Return Dynamo's id of the running compile, ``0/0``, or None."""
     current = CompileContext.current_compile_id()
     return None if current is None else str(current)
+
+
+def inductor_tracks_provenance() -> bool:
+    """Return whether Inductor maps nodes to kernels itself, and logs that."""
+    level = getattr(config.trace, "provenance_tracking_level", 0)  # torch ≥ 2.9
+    return bool(level)

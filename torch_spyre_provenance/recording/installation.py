@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import sys
 import threading
 from typing import Any
@@ -38,11 +39,16 @@ def install(session: Session) -> None:
         _set_options()
         session.keep_callbacks = _add_callbacks
         _add_callbacks()
+        session.is_active = True
         set_current(session)
+        atexit.register(session.finish)
 
 
 def uninstall() -> None:
-    """End the active recording, if there is one: back to the plain registration."""
+    """End the active recording, if there is one: back to the plain registration.
+
+    Its reports are written.
+    """
     with _lock:
         session = current_session()
         if session is None:
@@ -59,6 +65,9 @@ def uninstall() -> None:
             register_plain(session.front_end)
             if session.front_end.pass_observers is not None:
                 session.front_end.pass_observers.remove(observe_pass)
+    session.is_active = False
+    atexit.unregister(session.finish)
+    session.finish()
 
 
 def register_plain(front_end: FrontEnd) -> None:
@@ -109,7 +118,8 @@ def _set_options(_: object = None) -> None:
 
 
 def _compile_ended(_: object) -> None:
-    """Publish what a compile that broke off had recorded."""
+    """Log what waited for the end, and publish what a broken compile had recorded."""
     session = current_session()
     if session is not None:
+        session.trace_log.compile_ended(session.guard)
         session.abandon(sys.exc_info()[1])

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from attrs import define
+import sympy
+from attrs import define, field
 
 from ..model import (
     FX_FIELDS,
@@ -25,6 +26,27 @@ TRACKED = (*FX_FIELDS, *IR_FIELDS, "debug_handle")
 
 
 @define
+class ExpressionTexts:
+    """Expressions as text, each printed once: the ops of a kernel share most of them.
+
+    Sympy's printer costs more than the rest of a record together.
+    """
+
+    _known: dict[tuple[type, sympy.Basic], str] = field(factory=dict, init=False)
+
+    def text(self, value: object) -> str:
+        """Return ``str(value)``."""
+        if not isinstance(value, sympy.Basic):
+            return str(value)
+        # The type too: in some releases a float and an integer can be equal.
+        key = (type(value), value)
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = str(value)
+        return known
+
+
+@define
 class OpSpecReader:
     """Turns trees of OpSpecs into records.
 
@@ -36,6 +58,7 @@ class OpSpecReader:
     """
 
     fields: FieldTable
+    _texts: ExpressionTexts = field(factory=ExpressionTexts, init=False)
 
     def ops(
         self, specs: Sequence[Any], buffers: Sequence[str | None]
@@ -63,17 +86,18 @@ class OpSpecReader:
     ) -> Op:
         """Return the record of one OpSpec."""
         handle = read_handle(getattr(spec, "debug_handle", None))
+        text = self._texts.text
         return Op(
             path=path,
             op=str(spec.op),
             is_reduction=bool(getattr(spec, "is_reduction", False)),
             iteration_space=tuple(
-                Dim(symbol=str(symbol), extent=str(extent), split=int(split))
+                Dim(symbol=text(symbol), extent=text(extent), split=int(split))
                 for symbol, (extent, split) in getattr(
                     spec, "iteration_space", {}
                 ).items()
             ),
-            args=tuple(_arg(arg) for arg in getattr(spec, "args", ())),
+            args=tuple(_arg(arg, text) for arg in getattr(spec, "args", ())),
             info=tuple(
                 sorted(
                     (str(key), str(value))
@@ -161,14 +185,14 @@ def _leaves(
             yield from _leaves(body, here, (*loops, str(spec.count)))
 
 
-def _arg(arg: Any) -> OpArg:
+def _arg(arg: Any, text: Callable[[object], str]) -> OpArg:
     dtype = arg.device_dtype
     return OpArg(
         is_input=bool(arg.is_input),
         arg_index=int(arg.arg_index),
         device_dtype=str(getattr(dtype, "name", dtype)),
-        device_size=tuple(str(size) for size in arg.device_size),
-        device_coordinates=tuple(str(point) for point in arg.device_coordinates),
+        device_size=tuple(map(text, arg.device_size)),
+        device_coordinates=tuple(map(text, arg.device_coordinates)),
         allocation=tuple(
             sorted((str(k), str(v)) for k, v in (arg.allocation or {}).items())
         ),

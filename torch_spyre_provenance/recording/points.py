@@ -25,6 +25,8 @@ class Point(StrEnum):
     EMBED = "wrapper_generate"
     LOAD = "module_load"
     PUBLISH = "publish"
+    RENDER = "render"
+    TRACE_LOG = "structured_trace"
     FAILURE = "compile_failure"
 
     @property
@@ -59,6 +61,13 @@ COMPILE_POINTS = (
 RUN_POINTS = (Point.SDSC, Point.FILES)
 """Points that run when the generated module is loaded, on a cache hit too."""
 
-OWN_POINTS = (Point.EMBED, Point.LOAD, Point.PUBLISH, Point.FAILURE)
+OWN_POINTS = (
+    Point.EMBED,
+    Point.LOAD,
+    Point.PUBLISH,
+    Point.RENDER,
+    Point.TRACE_LOG,
+    Point.FAILURE,
+)
 """The recorder's own steps. A bundle cannot hold the count of its own writing, so
 these are kept with the recording and not with a compile."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -16,9 +17,13 @@ from .builder import CompileBuilder, FrameRecord, Frames
 from .failure import describe_failure, subjects_of
 from .guard import Guard
 from .points import OWN_POINTS, RUN_POINTS, Point
+from .structured_trace import TraceLog
 
 Publish = Callable[[Bundle, Path], Path]
 """Writes a bundle under a directory and returns the bundle's own directory."""
+
+Render = Callable[[Bundle, Path], None]
+"""Writes what is made from a bundle for people, into its directory and elsewhere."""
 
 
 @frozen(kw_only=True)
@@ -34,8 +39,21 @@ class RecordedBundle:
     path: Path | None
 
 
+@frozen(kw_only=True)
+class _Unrendered:
+    """A bundle whose reports are still to be written, by the process that wrote it."""
+
+    bundle: Bundle
+    path: Path
+    pid: int = field(factory=os.getpid)
+
+
 def _nothing() -> None:
     """Keep no callbacks."""
+
+
+def _render_nothing(bundle: Bundle, directory: Path) -> None:
+    """Leave a bundle as it is."""
 
 
 @define(eq=False)
@@ -46,24 +64,31 @@ class Session:
     one of the process. Every method may be called from any thread.
 
     Attributes:
-        publish: Writes a finished bundle.
+        publish: Writes a finished bundle, while the compile waits.
+        render: Writes its reports, when the recording or the process ends.
         front_end: The front end that is recorded, or None if there is none.
         out: Directory for the bundles; None for the one beside the kernels.
         strict: Let the failures of observations travel on.
         keep_callbacks: Registers the compile callbacks again where they are gone.
+        is_active: Whether it is the active one; an end renders what then comes.
         frames: The Dynamo graphs being compiled.
         guard: Counts of the recorder's own steps.
+        trace_log: Takes the bundles that go into PyTorch's trace log.
     """
 
     publish: Publish
+    render: Render = _render_nothing
     front_end: FrontEnd | None = None
     out: Path | None = None
     strict: bool = False
     keep_callbacks: Callable[[], None] = field(default=_nothing)
+    is_active: bool = field(default=False, init=False)
     frames: Frames = field(factory=Frames, init=False)
     guard: Guard = field(init=False)
+    trace_log: TraceLog = field(factory=TraceLog, init=False)
     _lock: threading.Lock = field(factory=threading.Lock, init=False)
     _bundles: list[RecordedBundle] = field(factory=list, init=False)
+    _unrendered: list[_Unrendered] = field(factory=list, init=False)
     _open: list[CompileBuilder] = field(factory=list, init=False)
     _generated: dict[str, CompileBuilder] = field(factory=dict, init=False)
     _local: threading.local = field(factory=threading.local, init=False)
@@ -157,6 +182,25 @@ class Session:
             path = self.publish(bundle, self.root())
         with self._lock:
             self._bundles.append(RecordedBundle(bundle=bundle, path=path))
+            if path is not None:
+                self._unrendered.append(_Unrendered(bundle=bundle, path=path))
+        if not self.is_active:
+            # Another thread was still compiling as the recording ended.
+            self.finish()
+
+    def finish(self) -> None:
+        """Write the reports of the bundles that have none yet.
+
+        It is called as the recording ends, and by `atexit`: a report is several times
+        the work of its bundle, and nobody reads it while a compile waits for it. A
+        child process leaves to its parent what the parent wrote.
+        """
+        with self._lock:
+            waiting, self._unrendered = self._unrendered, []
+        for each in waiting:
+            if each.pid == os.getpid() and each.path.is_dir():
+                with self.guard.watch(Point.RENDER):
+                    self.render(each.bundle, each.path)
 
     def root(self) -> Path:
         """Return the directory for the bundles of this recording."""

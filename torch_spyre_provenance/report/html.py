@@ -65,6 +65,7 @@ def render_facts(facts: Attributor) -> bytes:
             title=bundle.run.name or bundle.compile.graph,
             compile=bundle.compile,
             run=bundle.run,
+            redaction=bundle.redaction,
             coverage=measure_coverage(facts.attributions),
             columns=list(_titled_columns(bundle)),
             matrix=build_matrix(bundle),

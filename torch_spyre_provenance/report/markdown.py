@@ -9,10 +9,18 @@ from ..analysis.attribution import Attributor
 from ..analysis.coverage import measure_coverage
 from ..analysis.lineage import build_lineage
 from ..analysis.matrix import CellState, build_matrix
-from ..model import Bundle, Evidence, Kernel, KernelFiles, Presence, Stage
+from ..model import (
+    Bundle,
+    Evidence,
+    Kernel,
+    KernelFiles,
+    Presence,
+    Redaction,
+    Stage,
+)
 from . import mermaid, stages
 from .escape import EMPTY, code
-from .page import Page, names, table, why_silent
+from .page import REPLACED, Page, names, table, why_silent
 
 
 def render(bundle: Bundle) -> str:
@@ -59,6 +67,9 @@ def _title(page: Page) -> Iterator[str]:
     ]
     yield " · ".join(facts)
     yield ""
+    if page.bundle.redaction is not Redaction.NONE:
+        yield f"**Redacted ({page.bundle.redaction})**: {REPLACED}."
+        yield ""
     if info.error:
         yield f"**The compile failed**: {code(info.error, 600)}"
         yield ""

@@ -11,6 +11,9 @@ from ..analysis.attribution import Attributor, Location
 from ..model import Bundle, Field, Observation, Presence, Stage
 from .escape import EMPTY, ShortPaths, code, row
 
+REPLACED = "stand-ins were put in the place of what must not be shown"
+"""What a report says of a redacted bundle."""
+
 DROPPED = "✗"
 """What a detail table shows for a field that is absent or empty."""
 
