@@ -1,0 +1,1 @@
+"""What recording costs: measured by interleaved pairs, in one process."""

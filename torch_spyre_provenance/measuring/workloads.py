@@ -1,0 +1,199 @@
+"""The pieces of work that are measured, each on a model in this process."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import torch
+from attrs import frozen
+from torch._dynamo.utils import counters
+from torch._inductor.utils import clear_caches, fresh_cache
+from torch.utils._pytree import tree_map_only
+
+from ..activation import register_plain
+from ..errors import LaunchError
+from ..frontends.contract import DEVICE
+from ..frontends.discovery import load_front_end
+from .conditions import Condition, Finish
+from .meter import Meter
+from .samples import Sample
+
+N_WARM_UPS = 20
+"""Calls of a compiled model before its calls are measured."""
+
+_CACHES = (("inductor", "fxgraph_cache_hit"), ("aot_autograd", "autograd_cache_hit"))
+
+
+@frozen(kw_only=True)
+class Job:
+    """A model, ready to be compiled for the device.
+
+    Attributes:
+        name: The model's name.
+        module: The module or function, on the device.
+        inputs: Its positional arguments, on the device.
+        others: Arguments of other shapes, or None where it has only one.
+        trains: Whether a call computes gradients too.
+    """
+
+    name: str
+    module: Any
+    inputs: tuple[Any, ...]
+    others: tuple[Any, ...] | None = None
+    trains: bool = False
+
+    def call(self, compiled: Callable[..., Any], inputs: tuple[Any, ...]) -> None:
+        """Call a compiled model once; without a card, its kernels are not run."""
+        with torch.set_grad_enabled(self.trains), suppress(LaunchError):
+            result = compiled(*inputs)
+            if self.trains:
+                result.sum().backward()
+
+    def compiled(self) -> Callable[..., Any]:
+        """Return the model compiled, or rather: to be compiled with the first call."""
+        compiled: Callable[..., Any] = torch.compile(self.module, dynamic=False)
+        return compiled
+
+
+def make_device(torch_spyre: Path | None = None) -> None:
+    """Make the device known, and its plain compiler.
+
+    Args:
+        torch_spyre: A torch-spyre checkout to compile through without a card; None for
+            the best front end that is there.
+
+    Raises:
+        FrontEndError: There is none.
+    """
+    register_plain(load_front_end(checkout=torch_spyre))
+
+
+def job_of(
+    name: str, module: Any, inputs: tuple[Any, ...], *, trains: bool = False
+) -> Job:
+    """Return a job, its model and inputs moved to the device.
+
+    Args:
+        name: The model's name.
+        module: The module or function.
+        inputs: Its positional arguments, on the host.
+        trains: Whether a call computes gradients too.
+    """
+    on_device = tree_map_only(torch.Tensor, lambda host: host.to(DEVICE), inputs)
+    if isinstance(module, torch.nn.Module):
+        module = module.to(DEVICE)
+    return Job(name=name, module=module, inputs=on_device, trains=trains)
+
+
+def compile_samples(
+    job: Job, condition: Condition, number: int = 0
+) -> Iterator[Sample]:
+    """Compile a model anew, from the cache, and for another shape; measure each.
+
+    Args:
+        job: The model.
+        condition: What is on meanwhile.
+        number: Number of the round.
+
+    Yields:
+        A sample of ``fresh``, of ``hit``, and of ``recompile`` where the job has
+        arguments of other shapes.
+    """
+    with fresh_cache(), _turned_on(condition) as (finish, out):
+
+        def measured(workload: str, inputs: tuple[Any, ...]) -> Sample:
+            before = n_bytes(out)
+            counters.clear()
+            with Meter() as meter:
+                job.call(compiled, inputs)
+                finish()
+            return _sample(job, workload, condition, number, meter, before, out)
+
+        torch._dynamo.reset()
+        compiled = job.compiled()
+        yield measured("fresh", job.inputs)
+        # What is left is on disk, as for another process.
+        torch._dynamo.reset()
+        clear_caches()
+        compiled = job.compiled()
+        yield measured("hit", job.inputs)
+        if job.others is not None:
+            yield measured("recompile", job.others)
+
+
+def run_samples(
+    job: Job, conditions: Sequence[Condition], n_rounds: int, n_runs: int, seed: int
+) -> Iterator[Sample]:
+    """Compile a model under each condition, then measure its calls.
+
+    Args:
+        job: The model.
+        conditions: What is on while it is compiled and called.
+        n_rounds: Samples of each condition.
+        n_runs: Calls of one sample.
+        seed: Of the order within a round.
+
+    Yields:
+        Samples of ``runs``.
+    """
+    shuffled = random.Random(seed)  # noqa: S311  no secret depends on it
+    with fresh_cache():
+        compiled = {each.name: _warmed_up(job, each) for each in conditions}
+        for number in range(n_rounds):
+            for each in shuffled.sample(conditions, len(conditions)):
+                with _turned_on(each) as (_, out):
+                    before = n_bytes(out)
+                    counters.clear()
+                    with Meter() as meter:
+                        for _ in range(n_runs):
+                            job.call(compiled[each.name], job.inputs)
+                    yield _sample(job, "runs", each, number, meter, before, out)
+
+
+def _warmed_up(job: Job, condition: Condition) -> Callable[..., Any]:
+    """Return a model compiled under a condition, past its first calls."""
+    torch._dynamo.reset_code_caches()
+    with _turned_on(condition):
+        compiled = job.compiled()
+        for _ in range(N_WARM_UPS):
+            job.call(compiled, job.inputs)
+    return compiled
+
+
+@contextmanager
+def _turned_on(condition: Condition) -> Iterator[tuple[Finish, Path]]:
+    with TemporaryDirectory(prefix="spyre-provenance-bench-") as out:
+        with condition.enter(Path(out)) as finish:
+            yield finish, Path(out)
+
+
+def _sample(
+    job: Job,
+    workload: str,
+    condition: Condition,
+    number: int,
+    meter: Meter,
+    before: int,
+    out: Path,
+) -> Sample:
+    return Sample(
+        subject=job.name,
+        workload=workload,
+        condition=condition.name,
+        round=number,
+        cpu=meter.cpu,
+        wall=meter.wall,
+        peak=meter.peak,
+        written=n_bytes(out) - before,
+        hits=sum(counters[where][what] for where, what in _CACHES),
+    )
+
+
+def n_bytes(directory: Path) -> int:
+    """Return the size of all files below a directory."""
+    return sum(path.stat().st_size for path in directory.rglob("*") if path.is_file())
