@@ -15,8 +15,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup audit test lint types format golden fidelity models test-torch-spyre \
-    check clean
+.PHONY: help setup audit test lint types format golden bench bench-quick bench-gate \
+    bench-compare fidelity models scaling test-torch-spyre check clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-18s %s\n", $$1, $$2}' Makefile
@@ -31,7 +31,7 @@ $(STAMP): setup.py pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet -c constraints.txt setuptools
 	$(BIN)/python -m pip install --quiet -c constraints.txt --no-build-isolation \
-	    --editable '.[test,models,lint]'
+	    --editable '.[test,models,lint,zstd,export,bench]'
 	$(BIN)/python -m pip install --quiet --no-deps HolisticTraceAnalysis==0.5.0
 	@touch $@
 
@@ -58,6 +58,23 @@ golden: $(STAMP)  ## Accept reports and schema as they are now (then read the di
 
 fidelity: $(STAMP)  ## Attribution against programs whose lines are known (long)
 	$(BIN)/python -m benchmarks.fidelity --programs 500 $(ARGS)
+
+bench: $(STAMP)  ## What recording costs, and what the alternatives cost (long)
+	$(BIN)/python -m benchmarks.overhead --plot docs/images/overhead.svg $(ARGS)
+
+bench-quick: $(STAMP)  ## The same on two models, in about two minutes
+	$(BIN)/python -m benchmarks.overhead --quick $(ARGS)
+
+bench-gate: $(STAMP)  ## Fail where a compile surely costs more than it may (CI)
+	$(BIN)/python -m benchmarks.overhead --quick --no-processes --max-cost 10 $(ARGS)
+
+bench-compare: $(STAMP)  ## The hot pieces against the last run of this target
+	$(BIN)/python -m pytest benchmarks/micro.py --benchmark-autosave \
+	    --benchmark-timer=time.process_time \
+	    $$(test -d .benchmarks && echo --benchmark-compare) $(ARGS)
+
+scaling: $(STAMP)  ## How the cost of recording grows with the number of ops (long)
+	$(BIN)/python -m benchmarks.scaling $(ARGS)
 
 models: $(STAMP)  ## All architectures; writes docs/models.md (long)
 	$(BIN)/python -m pytest tests/models --update-goldens $(ARGS)

@@ -29,6 +29,7 @@ setup(
     packages=find_packages(include=["torch_spyre_provenance*"]),
     package_data={
         "torch_spyre_provenance": ["py.typed"],
+        "torch_spyre_provenance.export": ["sql/*.sql"],
         "torch_spyre_provenance.frontends.cardless": ["bin/*"],
         "torch_spyre_provenance.report": ["templates/*"],
         "torch_spyre_provenance.store": ["schemas/*.json"],
@@ -44,11 +45,15 @@ setup(
         "orjson>=3.10",
         # The command line.
         "click>=8.1",
+        # Only one process at a time takes old bundles away.
+        "filelock>=3.12",
         # The page.
         "jinja2>=3.1",
     ],
     extras_require={
         "test": [
+            # Exported tables are queried with it.
+            "duckdb>=1.2",
             # The page is tested in a real browser, Debian's chromium, for access too.
             "axe-playwright-python>=0.1.4",
             "hypothesis>=6.100",
@@ -73,6 +78,19 @@ setup(
             "setuptools>=77",
             # It shows PyTorch's trace logs, ours among them.
             "tlparse>=0.4",
+        ],
+        # Compressed bundles.
+        "zstd": [
+            "zstandard>=0.22",
+        ],
+        # Many bundles as tables.
+        "export": [
+            "pyarrow>=16",
+        ],
+        # Benchmarks: micro-benchmarks, and the picture of the overhead.
+        "bench": [
+            "matplotlib>=3.8",
+            "pytest-benchmark>=5.0",
         ],
         # Real architectures for the reference front end; nothing is downloaded.
         "models": [

@@ -42,8 +42,8 @@ def layers(n_ops: int) -> Parts:
         call, half, whole = f"call_{number}", f"mm_{number}", f"add_{number}"
         knows = number % 2 == 0
         before = f"add_{number - 1}"
-        linear = "torch._C._nn.linear"
-        pre.append(_node(call, linear, f"call_{number - 1}", stack=number))
+        reads = (f"call_{number - 1}", f"w_{number}", f"b_{number}")
+        pre.append(_node(call, "torch._C._nn.linear", *reads, stack=number))
         post.append(_node(half, "aten.mm.default", before, aten="addmm"))
         post.append(
             _node(
@@ -55,8 +55,7 @@ def layers(n_ops: int) -> Parts:
                 call=call if knows else None,
             )
         )
-        reads = f"buf{2 * number - 1}"
-        ops.append(_op(2 * number, half, reads))
+        ops.append(_op(2 * number, half, f"buf{2 * number - 1}"))
         ops.append(_op(2 * number + 1, whole, f"buf{2 * number}"))
     return pre, post, [], ops
 

@@ -7,17 +7,13 @@ and are small: a compile takes seconds.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
 
 import torch
-from attrs import evolve
+from attrs import frozen
 from torch import nn
 from torch.nn import functional
 
 from torch_spyre_provenance.simple_mlp import SimpleMLP
-
-if TYPE_CHECKING:
-    from torch_spyre_provenance.measuring.workloads import Job
 
 WIDTH, HEADS = 128, 2
 LENGTH = 64
@@ -159,18 +155,35 @@ QUICK = SUBJECTS[:2]
 """Those of a quick look."""
 
 
-def job(name: str) -> Job:
-    """Return a model by its name, on the device, with inputs of two shapes.
+@frozen(kw_only=True)
+class Model:
+    """A model with inputs, all on the host.
+
+    Attributes:
+        module: The module.
+        inputs: The arguments of one call.
+        others: Arguments of another shape.
+        trains: Whether a call computes gradients too.
+    """
+
+    module: nn.Module
+    inputs: tuple[torch.Tensor, ...]
+    others: tuple[torch.Tensor, ...]
+    trains: bool
+
+
+def make(name: str) -> Model:
+    """Return a model by its name, the same each time.
 
     Args:
         name: One of `SUBJECTS`.
     """
-    from torch_spyre_provenance.measuring.workloads import job_of
-
-    make, shape = _MODELS[name]
+    make_module, shape = _MODELS[name]
     torch.manual_seed(0)
     x = torch.randn(shape).half()
-    trains = name == "training step"
-    one = job_of(name, make().half(), (x,), trains=trains)
-    other = job_of(name, one.module, (torch.cat((x, x)),))
-    return evolve(one, others=other.inputs)
+    return Model(
+        module=make_module().half(),
+        inputs=(x,),
+        others=(torch.cat((x, x)),),
+        trains=name == "training step",
+    )

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 
 from torch_spyre_provenance import settings
@@ -108,7 +109,7 @@ def test_every_subcommand_is_shown() -> None:
         if command.startswith("spyre-provenance ")
     }
 
-    assert set(cli.commands) == shown
+    assert set(cli.list_commands(click.Context(cli))) == shown
 
 
 def test_every_setting_is_in_the_table() -> None:

@@ -16,11 +16,13 @@ if TYPE_CHECKING:
     from .errors import BundleFormatError, ProvenanceError
     from .model import Bundle
     from .store import read_bundle as load
+    from .testing import assert_attributed
 
 __all__ = [
     "Bundle",
     "BundleFormatError",
     "ProvenanceError",
+    "assert_attributed",
     "disable",
     "enable",
     "load",
@@ -31,6 +33,7 @@ _LAZY = {
     "Bundle": ("model", "Bundle"),
     "BundleFormatError": ("errors", "BundleFormatError"),
     "ProvenanceError": ("errors", "ProvenanceError"),
+    "assert_attributed": ("testing", "assert_attributed"),
     "disable": ("activation", "disable"),
     "enable": ("activation", "enable"),
     "load": ("store", "read_bundle"),

@@ -78,6 +78,4 @@ def cost_of(
         job = job_of(subject.name, subject.module, subject.inputs)
         notify(f"measuring {n_rounds} rounds")
         samples = tuple(measure(job, CONDITIONS, effort))
-    return Cost(
-        machine=machine_facts(), samples=samples, comparisons=compare(samples)
-    )
+    return Cost(machine=machine_facts(), samples=samples, comparisons=compare(samples))

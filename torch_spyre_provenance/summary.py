@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
 from attrs import asdict
 
 from .analysis.attribution import Attribution, attribute
 from .analysis.frames import source_text
-from .analysis.gate import Verdict
 from .model import Bundle, Observation, Stage
 from .report.escape import ShortPaths, visible
+
+if TYPE_CHECKING:
+    from .analysis.gate import Verdict
 
 BUNDLE_NAME = "bundle.json"
 REPORT_NAME = "report.md"

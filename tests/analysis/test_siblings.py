@@ -50,8 +50,9 @@ def addition(name: str, *inputs: str) -> FxNode:
 
 
 def linear(name: str, stack: int, *inputs: str) -> FxNode:
-    """Return a call of ``linear``."""
-    return fx(name, "torch._C._nn.linear", *inputs, stack=stack)
+    """Return a call of ``linear`` with a bias."""
+    given = (*inputs, f"{name}_w", f"{name}_b")
+    return fx(name, "torch._C._nn.linear", *given, stack=stack)
 
 
 def traced_relu(stack: int, *inputs: str) -> FxNode:

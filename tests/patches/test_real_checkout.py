@@ -17,6 +17,7 @@ import pytest
 from patches import buffer_name, compose_passes, kernel_class, observe_passes
 from patches.checkout import Checkout
 
+PASS_OPTIONS = compose_passes.PASS_OPTIONS
 CHECKOUT = os.environ.get("TORCH_SPYRE_CHECKOUT", "")
 CODEMODS = [
     each.CODEMOD for each in (buffer_name, compose_passes, kernel_class, observe_passes)
@@ -57,7 +58,23 @@ compile_once()
 RECORDED = f"""
 {COMPILE}
 import json
+from torch._inductor import config
+from torch._inductor.custom_graph_pass import CustomGraphPass
 import torch_spyre_provenance
+
+class Own(CustomGraphPass):
+    def __init__(self, option):
+        self.option = option
+    def __call__(self, graph):
+        ran[self.option] = ran.get(self.option, 0) + 1
+    def uuid(self):
+        return self.option
+
+ran = {{}}
+own = {{option: Own(option) for option in {PASS_OPTIONS[:3]!r}}}
+for option in {PASS_OPTIONS[3:]!r}:
+    own[option] = lambda nodes, option=option: (Own(option)(None), nodes)[1]
+config.load_config(own)
 with torch_spyre_provenance.record(
     torch_spyre=sys.argv[1], out=sys.argv[2], strict=True
 ) as recording:
@@ -71,7 +88,9 @@ first, second = (each.bundle for each in recording.bundles)
 fired = {{point.point: point.fired for point in first.all_observations}}
 created = {{step.name: len(step.created) for step in second.passes}}
 counts = {{str(stage): count for stage, count in first.counts().items()}}
-print(json.dumps({{"fired": fired, "created": created, "counts": counts}}))
+names = [step.name for step in first.passes]
+found = {{"fired": fired, "created": created, "counts": counts, "passes": names}}
+print(json.dumps({{**found, "ran": ran}}))
 """
 
 
@@ -153,7 +172,8 @@ def test_with_nobody_registered_a_compile_is_the_same(copy, tmp_path):
 def test_a_plain_compile_is_recorded_whole(copy, tmp_path):
     """With the patches nothing is unobservable: Dynamo's graph and each pass.
 
-    The pass that inserted an operation is known by its name.
+    The pass that inserted an operation is known by its name. Passes that were
+    configured for Inductor's five options run in each of the two compiles, too.
     """
     for codemod in CODEMODS:
         copy.write(codemod.changes(copy))
@@ -162,7 +182,9 @@ def test_a_plain_compile_is_recorded_whole(copy, tmp_path):
     found = json.loads(python(RECORDED, *arguments, cache=tmp_path / "cache"))
 
     assert 1 == found["fired"]["pre_grad_graph"]
-    assert found["fired"]["pass_observer"] > 20
+    assert len(found["passes"]) == len(set(found["passes"])) >= 16
+    assert 2 * len(found["passes"]) == found["fired"]["pass_observer"]
     assert [] == [point for point, times in found["fired"].items() if not times]
     assert 3 == found["counts"]["fx_pre_grad"]
     assert 1 == found["created"]["insert_restickify"]
+    assert dict.fromkeys(compose_passes.PASS_OPTIONS, 2) == found["ran"]

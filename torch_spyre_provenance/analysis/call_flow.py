@@ -82,7 +82,11 @@ class CallFlow:
         )
 
     def reach(
-        self, starts: Iterable[str], step: Step, through: Callable[[str], bool]
+        self,
+        starts: Iterable[str],
+        step: Step,
+        through: Callable[[str], bool],
+        most: int | None = None,
     ) -> set[str]:
         """Return the calls that are reached from some calls, those included.
 
@@ -90,10 +94,11 @@ class CallFlow:
             starts: Names of the first calls.
             step: The way to go, `inputs` or `users`.
             through: Whether the way goes on behind a call.
+            most: Where more calls than these are reached, the way ends.
         """
         seen = set(starts)
         ways = list(seen)
-        while ways:
+        while ways and (most is None or len(seen) <= most):
             for name in step(ways.pop()):
                 if name in self.index.pre_nodes and name not in seen:
                     seen.add(name)

@@ -178,13 +178,13 @@ class BundleIndex:
         origins = self.ir_post[buffer].origins
         if not origins or buffer in self.constants:
             return (buffer,)
-        together = self._by_origins[origins]
+        together = self._by_origins[frozenset(origins)]
         return together if len(together) <= _MOST_TOGETHER else (buffer,)
 
     @cached_property
-    def _by_origins(self) -> Mapping[tuple[str, ...], tuple[str, ...]]:
+    def _by_origins(self) -> Mapping[frozenset[str], tuple[str, ...]]:
         return _collect(
-            (op.origins, buffer)
+            (frozenset(op.origins), buffer)
             for buffer, op in self.ir_post.items()
             if buffer not in self.constants
         )

@@ -15,10 +15,14 @@ from .aten import (
     PARTS_OF_PRODUCTS,
     PLAIN,
     SUMS,
+    WITH_ADDEND,
     packet,
     plain_name,
 )
 from .index import BundleIndex
+
+_WITH_BIAS = 3
+"""What a linear layer with a bias reads: the value, the weight and the bias."""
 
 
 def is_made_by_compiler(node: FxNode, index: BundleIndex) -> bool:
@@ -39,6 +43,8 @@ def is_made_by_compiler(node: FxNode, index: BundleIndex) -> bool:
 def can_make(call: FxNode, node: FxNode) -> bool:
     """Return whether a pre-grad node can be what a post-grad node was made from."""
     names = {packet(call.target)}
+    if "linear" in names and len(call.inputs) < _WITH_BIAS and _is_addition(node):
+        return False
     names.update(packet(fn.target).lower() for fn in call.source_fns[-1:])
     return is_composite(call) or not names.isdisjoint(makers(node))
 
@@ -59,6 +65,10 @@ def is_composite(call: FxNode) -> bool:
     """Return whether a pre-grad node may hold several products, whatever they are."""
     target = call.target or ""
     return target.startswith(HIGHER_ORDER) or packet(target) in COMPOSITES
+
+
+def _is_addition(node: FxNode) -> bool:
+    return operator(node) in WITH_ADDEND and packet(node.target) in ADDITIONS
 
 
 def operator(node: FxNode) -> str:

@@ -8,10 +8,11 @@ from attrs import define, field
 
 from ..model import Evidence, FxNode
 from .aten import CONTRACTIONS, is_view, packet, plain_name
-from .call_flow import CallFlow
+from .call_flow import MOST_BESIDE, CallFlow
 from .index import BundleIndex
 from .makers import may_make, operator
 from .origins import Origin, Rule, distinct, modules_of, stacks_of
+from .products import Products
 
 _MOST_CALLS = 16
 """A region between more calls than these is left without a line."""
@@ -57,9 +58,17 @@ def resolve_regions(
     if not index.pre_nodes:
         return {}
     flow = CallFlow(index)
-    alive = {call for origin in found.values() for call in origin.calls}
+    post = index.post_nodes
+    alive = {
+        call
+        for name, origin in found.items()
+        for call in origin.calls
+        if flow.is_whole(post[name], call) or packet(post[name].target) in CONTRACTIONS
+    }
     origins: dict[str, Origin] = {}
     for region in _regions(todo, found, flow):
+        if not _is_bounded(region, Products(flow)):
+            continue
         calls = _calls_between(region, alive, flow)
         origin = _origin(calls, index)
         if origin is None or not _is_rewrite(region, calls, flow):
@@ -69,6 +78,24 @@ def resolve_regions(
             if _is_part(node, calls, index) and _bare(node) not in others:
                 origins[node.name] = origin
     return origins
+
+
+def _is_bounded(region: _Region, products: Products) -> bool:
+    """Return whether known calls lie on all ways into a region and out of it.
+
+    Where a node begins with what the model is given, or where nothing reads one, any
+    calls up to there may be inside.
+    """
+    if not region.above or not region.below:
+        return False
+    users, post = products.flow.index.post_users, products.flow.index.post_nodes
+    for node in region.nodes:
+        if is_view(node.target):
+            continue
+        read = [post[name] for name in node.inputs if name in post]
+        if node.name not in users or not any(map(products.root_of, read)):
+            return False
+    return True
 
 
 def _is_rewrite(region: _Region, calls: set[str], flow: CallFlow) -> bool:
@@ -150,12 +177,12 @@ def _calls_between(region: _Region, alive: set[str], flow: CallFlow) -> set[str]
     def vanished(call: str) -> bool:
         return call not in alive
 
-    if not region.above or not region.below:
-        return set()
     sides = (
-        flow.reach(region.above, flow.users, vanished),
-        flow.reach(region.below, flow.inputs, vanished),
+        flow.reach(region.above, flow.users, vanished, MOST_BESIDE),
+        flow.reach(region.below, flow.inputs, vanished, MOST_BESIDE),
     )
+    if max(map(len, sides)) > MOST_BESIDE:
+        return set()
     calls = set.intersection(*sides)
     return {call for call in calls if vanished(call) or call in region.ends}
 

@@ -6,7 +6,6 @@ import contextlib
 import gc
 import os
 import sys
-import traceback
 from collections.abc import Callable, Iterator
 from enum import IntEnum
 from functools import wraps
@@ -50,6 +49,8 @@ def reporting_errors(command: Callable[..., ExitCode]) -> Callable[..., ExitCode
             return command(**options)
         except ProvenanceError as error:
             if debug:
+                import traceback
+
                 traceback.print_exc()
             click.echo(f"{PROGRAM}: {error}", err=True)
             return ExitCode.ERROR
@@ -58,10 +59,10 @@ def reporting_errors(command: Callable[..., ExitCode]) -> Callable[..., ExitCode
 
 
 def reading(command: Callable[..., ExitCode]) -> Callable[..., ExitCode]:
-    """Keep the garbage collector away while a command reads a bundle.
+    """Keep the garbage collector away from what a command reads.
 
     A bundle is many small objects, all alive until the command ends: walking them again
-    and again is a sixth of the time that an answer takes.
+    and again, and once more as Python ends, is a quarter of the time of an answer.
     """
 
     @wraps(command)
@@ -71,6 +72,7 @@ def reading(command: Callable[..., ExitCode]) -> Callable[..., ExitCode]:
         try:
             return command(**options)
         finally:
+            gc.freeze()
             if was_enabled:
                 gc.enable()
 

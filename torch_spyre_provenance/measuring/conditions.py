@@ -36,7 +36,7 @@ def nothing() -> None:
 
 
 @contextmanager
-def off(out: Path) -> Iterator[Finish]:
+def off(_: Path) -> Iterator[Finish]:
     """Record nothing."""
     yield nothing
 

@@ -74,7 +74,12 @@ def make_device(torch_spyre: Path | None = None) -> None:
 
 
 def job_of(
-    name: str, module: Any, inputs: tuple[Any, ...], *, trains: bool = False
+    name: str,
+    module: Any,
+    inputs: tuple[Any, ...],
+    others: tuple[Any, ...] | None = None,
+    *,
+    trains: bool = False,
 ) -> Job:
     """Return a job, its model and inputs moved to the device.
 
@@ -82,12 +87,16 @@ def job_of(
         name: The model's name.
         module: The module or function.
         inputs: Its positional arguments, on the host.
+        others: Arguments of other shapes, or None.
         trains: Whether a call computes gradients too.
     """
-    on_device = tree_map_only(torch.Tensor, lambda host: host.to(DEVICE), inputs)
     if isinstance(module, torch.nn.Module):
         module = module.to(DEVICE)
-    return Job(name=name, module=module, inputs=on_device, trains=trains)
+    on_device = tree_map_only(
+        torch.Tensor, lambda host: host.to(DEVICE), (inputs, others)
+    )
+    inputs, others = on_device
+    return Job(name=name, module=module, inputs=inputs, others=others, trains=trains)
 
 
 def compile_samples(
@@ -105,14 +114,13 @@ def compile_samples(
         arguments of other shapes.
     """
     with fresh_cache(), _turned_on(condition) as (finish, out):
+        work = _Work(job=job, condition=condition, number=number, out=out)
 
         def measured(workload: str, inputs: tuple[Any, ...]) -> Sample:
-            before = n_bytes(out)
-            counters.clear()
-            with Meter() as meter:
+            with work.measured(workload) as found:
                 job.call(compiled, inputs)
                 finish()
-            return _sample(job, workload, condition, number, meter, before, out)
+            return found[0]
 
         torch._dynamo.reset()
         compiled = job.compiled()
@@ -143,55 +151,61 @@ def run_samples(
     """
     shuffled = random.Random(seed)  # noqa: S311  no secret depends on it
     with fresh_cache():
-        compiled = {each.name: _warmed_up(job, each) for each in conditions}
         for number in range(n_rounds):
-            for each in shuffled.sample(conditions, len(conditions)):
-                with _turned_on(each) as (_, out):
-                    before = n_bytes(out)
-                    counters.clear()
-                    with Meter() as meter:
+            for condition in shuffled.sample(conditions, len(conditions)):
+                with _turned_on(condition) as (_, out):
+                    # Anew each time, or all conditions would share one compiled model;
+                    # from the second time on it comes from the cache.
+                    torch._dynamo.reset()
+                    compiled = job.compiled()
+                    for _ in range(N_WARM_UPS):
+                        job.call(compiled, job.inputs)
+                    work = _Work(job=job, condition=condition, number=number, out=out)
+                    with work.measured("runs") as found:
                         for _ in range(n_runs):
-                            job.call(compiled[each.name], job.inputs)
-                    yield _sample(job, "runs", each, number, meter, before, out)
+                            job.call(compiled, job.inputs)
+                yield found[0]
 
 
-def _warmed_up(job: Job, condition: Condition) -> Callable[..., Any]:
-    """Return a model compiled under a condition, past its first calls."""
-    torch._dynamo.reset_code_caches()
-    with _turned_on(condition):
-        compiled = job.compiled()
-        for _ in range(N_WARM_UPS):
-            job.call(compiled, job.inputs)
-    return compiled
+@frozen(kw_only=True)
+class _Work:
+    """What is measured, and in which round."""
+
+    job: Job
+    condition: Condition
+    number: int
+    out: Path
+
+    @contextmanager
+    def measured(self, workload: str) -> Iterator[list[Sample]]:
+        """Measure a block; its sample is in the list when it is over."""
+        found: list[Sample] = []
+        before = n_bytes(self.out)
+        counters.clear()
+        with Meter() as meter:
+            yield found
+        found.append(
+            Sample(
+                subject=self.job.name,
+                workload=workload,
+                condition=self.condition.name,
+                round=self.number,
+                cpu=meter.cpu,
+                wall=meter.wall,
+                peak=meter.peak,
+                written=n_bytes(self.out) - before,
+                hits=sum(counters[where][what] for where, what in _CACHES),
+            )
+        )
 
 
 @contextmanager
 def _turned_on(condition: Condition) -> Iterator[tuple[Finish, Path]]:
-    with TemporaryDirectory(prefix="spyre-provenance-bench-") as out:
-        with condition.enter(Path(out)) as finish:
-            yield finish, Path(out)
-
-
-def _sample(
-    job: Job,
-    workload: str,
-    condition: Condition,
-    number: int,
-    meter: Meter,
-    before: int,
-    out: Path,
-) -> Sample:
-    return Sample(
-        subject=job.name,
-        workload=workload,
-        condition=condition.name,
-        round=number,
-        cpu=meter.cpu,
-        wall=meter.wall,
-        peak=meter.peak,
-        written=n_bytes(out) - before,
-        hits=sum(counters[where][what] for where, what in _CACHES),
-    )
+    with (
+        TemporaryDirectory(prefix="spyre-provenance-bench-") as out,
+        condition.enter(Path(out)) as finish,
+    ):
+        yield finish, Path(out)
 
 
 def n_bytes(directory: Path) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 from attrs import frozen
 
 from .fx import FxGraph
@@ -129,6 +131,14 @@ class Bundle:
         """Return every device op beside its kernel, in execution order."""
         return tuple((kernel, op) for kernel in self.kernels or () for op in kernel.ops)
 
+    def to_markdown(self) -> str:
+        """Return the report of the bundle as Markdown."""
+        return _rendered("markdown", self)
+
+    def _repr_html_(self) -> str:
+        """Return a table of the ops and their lines, for a notebook's cell."""
+        return _rendered("notebook", self)
+
     def counts(self) -> dict[Stage, int]:
         """Return the number of nodes, operations, ops or files of each stage."""
         pre_grad, post_grad = self.fx_pre_grad, self.fx_post_grad
@@ -141,3 +151,9 @@ class Bundle:
             Stage.OP_SPEC: len(self.ops),
             Stage.SUPER_DSC: sum(len(files.sdsc) for files in self.run.files),
         }
+
+
+def _rendered(report: str, bundle: Bundle) -> str:
+    # By name and late: a value knows of its reports and depends on none of them.
+    text: str = import_module(f"torch_spyre_provenance.report.{report}").render(bundle)
+    return text

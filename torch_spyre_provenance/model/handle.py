@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-
 from attrs import field, frozen
 
 from .location import SourceLoc
@@ -60,6 +58,8 @@ def handle_id(
 
     ``/home/u/model.py:42:0|aten.relu.default|relu,buf2`` gives 6233022986613039509.
     """
+    import hashlib  # late: it loads OpenSSL, and few who read handles make ids
+
     parts = (source.to_str() if source else "", aten_op or "", ",".join(ir_chain))
     digest = hashlib.sha256("|".join(parts).encode("utf-8", "surrogateescape")).digest()
     return int.from_bytes(digest[:8], "big") >> 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -57,17 +58,20 @@ class Frames:
         factory=WeakKeyDictionary, init=False
     )
 
-    def current(self, strict: bool) -> FrameRecord:
+    def current(self, make_guard: Callable[[], Guard]) -> FrameRecord:
         """Return the record of the graph being compiled, made on the first call.
 
         Outside of a compile it is a record that nothing refers to.
+
+        Args:
+            make_guard: Makes the guard of a new record.
         """
         context = TracingContext.try_get()
         if context is None:
-            return FrameRecord(guard=Guard(strict=strict))
+            return FrameRecord(guard=make_guard())
         record = self._records.get(context)
         if record is None:
-            record = self._records[context] = FrameRecord(guard=Guard(strict=strict))
+            record = self._records[context] = FrameRecord(guard=make_guard())
         return record
 
     def peek(self) -> FrameRecord | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import Self
@@ -32,9 +33,12 @@ class Guard:
 
     Attributes:
         strict: Let failures travel on (tests do).
+        spent: Processor seconds of this thread in all blocks of each point; a block
+            within a block counts for both.
     """
 
     strict: bool = False
+    spent: dict[Point, float] = field(factory=dict)
     _tallies: dict[Point, _Tally] = field(factory=dict, init=False)
 
     def watch(self, point: Point) -> _Watch:
@@ -76,6 +80,9 @@ class Guard:
             for tally in (self._tallies.get(point, _Tally()),)
         )
 
+    def _spend(self, point: Point, seconds: float) -> None:
+        self.spent[point] = self.spent.get(point, 0.0) + seconds
+
     def _succeeded(self, point: Point) -> None:
         self._tallies.setdefault(point, _Tally()).fired += 1
 
@@ -91,7 +98,7 @@ class Guard:
 class _Watch:
     """The block of one observation: the only place that swallows exceptions."""
 
-    __slots__ = ("_guard", "_is_counted", "_point")
+    __slots__ = ("_guard", "_is_counted", "_point", "_start")
 
     def __init__(self, guard: Guard, point: Point) -> None:
         self._guard = guard
@@ -99,6 +106,7 @@ class _Watch:
         self._is_counted = True
 
     def __enter__(self) -> Self:
+        self._start = time.thread_time()
         return self
 
     def found_nothing(self) -> None:
@@ -111,6 +119,7 @@ class _Watch:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> bool:
+        self._guard._spend(self._point, time.thread_time() - self._start)
         if error is None:
             if self._is_counted:
                 self._guard._succeeded(self._point)

@@ -42,7 +42,7 @@ def recorded(async_compile: Any) -> Any:
         return _Silent(async_compile)
     base: Any = type(async_compile)
     loading = provenance_async_compile(base)()
-    loading.load = ModuleLoad(session=session, guard=Guard(strict=session.strict))
+    loading.load = ModuleLoad(session=session, guard=session.new_guard())
     return loading
 
 

@@ -102,6 +102,20 @@ class Session:
         with self._lock:
             return tuple(self._bundles)
 
+    def spent(self) -> dict[Point, float]:
+        """Return the processor seconds that recording has taken so far, by point.
+
+        `Point.LOAD` contains `Point.FILES` and `Point.PUBLISH`; others are apart.
+        """
+        return dict(self.guard.spent)
+
+    def new_guard(self) -> Guard:
+        """Return a guard with counts of its own, whose time counts for this recording.
+
+        What threads add at the same moment may be lost; the counts are not shared.
+        """
+        return Guard(strict=self.strict, spent=self.guard.spent)
+
     def observations(self) -> tuple[Observation, ...]:
         """Return the counts of the recorder's own steps."""
         return self.guard.observations(OWN_POINTS, {})
@@ -109,7 +123,7 @@ class Session:
     def frame(self) -> FrameRecord:
         """Return the record of the Dynamo graph that this thread compiles."""
         self.keep_callbacks()
-        self._local.frame = frame = self.frames.current(self.strict)
+        self._local.frame = frame = self.frames.current(self.new_guard)
         return frame
 
     def begin(self, *, on_device: bool = True) -> CompileBuilder:
@@ -120,7 +134,7 @@ class Session:
         """
         front_end = self.front_end if on_device else None
         builder = CompileBuilder(
-            guard=Guard(strict=self.strict),
+            guard=self.new_guard(),
             front_end=None if front_end is None else front_end.name,
             compile_id=compat.compile_id(),
             unavailable={} if front_end is None else dict(front_end.unavailable),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 
@@ -26,6 +25,8 @@ def write_bytes(path: Path, data: bytes) -> None:
     Raises:
         OutputError: It cannot be written; what was half written is removed.
     """
+    import tempfile  # late: readers have no use for all that it imports
+
     try:
         number, name = tempfile.mkstemp(prefix=f".{path.name[:32]}.", dir=path.parent)
     except OSError as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping
 from contextlib import ExitStack
 from itertools import count
@@ -14,7 +13,6 @@ from . import codec
 from .atomic import cannot_write, write_bytes
 from .compression import SUFFIX, compress, expand, is_compressed
 from .limits import MAX_BYTES
-from .spyre_sidecar import SIDECAR_FILE, is_sidecar, parse_sidecar
 
 BUNDLE_FILE = "bundle.json"
 """Name of the bundle in its directory."""
@@ -22,6 +20,10 @@ BUNDLE_FILE = "bundle.json"
 PACKED_FILE = BUNDLE_FILE + SUFFIX
 """Its name where it is compressed."""
 
+SIDECAR_FILE = "spyre_provenance.json"
+"""torch-spyre's own file."""
+
+_SIDECAR_MARKS = (b'"kernelIdentities"', b'"kernelOccurrences"', b'"schemaVersion"')
 _MOST_TRIES = 10_000
 
 
@@ -50,6 +52,8 @@ def write_bundle(
         MissingExtraError: The bundle is to be compressed, and there is no library.
         OutputError: Something cannot be written; nothing half written is left.
     """
+    import shutil  # late: readers do without
+
     data, name = codec.dumps(bundle), BUNDLE_FILE
     if compress_from is not None and len(data) >= compress_from:
         data, name = compress(data), PACKED_FILE
@@ -90,8 +94,16 @@ def read_bundle(path: Path) -> Bundle:
     if is_compressed(data):
         data = expand(data, source)
     if is_sidecar(data):
+        # Late: bundles are read without it.
+        from .spyre_sidecar import parse_sidecar
+
         return parse_sidecar(data, source).bundle
     return codec.loads(data, source=source)
+
+
+def is_sidecar(data: bytes) -> bool:
+    """Return whether a file's content looks like torch-spyre's own file."""
+    return all(mark in data for mark in _SIDECAR_MARKS)
 
 
 def _file_to_read(directory: Path) -> Path:

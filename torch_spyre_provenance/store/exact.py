@@ -19,7 +19,9 @@ from ..model import (
     CacheState,
     CompileKind,
     DebugHandle,
+    Dim,
     Field,
+    Frame,
     FromNode,
     ModuleCall,
     Presence,
@@ -34,7 +36,7 @@ Hook = Callable[[Any, Any], Any]
 _INT_BITS = 63
 _ID_DIGITS = 19
 _ENUMS = (CacheState, CompileKind, Presence, Redaction, Stage)
-_REPEATED = (Field, FromNode, ModuleCall, SourceFn)
+_REPEATED = (Dim, Field, Frame, FromNode, ModuleCall, SourceFn)
 _SHARED_VALUES = 1 << 14
 
 

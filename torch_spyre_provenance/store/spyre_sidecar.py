@@ -38,17 +38,14 @@ from ..model import (
     Stack,
     Stage,
 )
+from .bundle_dir import SIDECAR_FILE, is_sidecar
 from .exact import exact_int, exact_str, handle_number, kind_of
 from .handles import parse_handle
 from .limits import MAX_BYTES
 
-SIDECAR_FILE = "spyre_provenance.json"
-"""torch-spyre's name for the file."""
-
 FRONT_END = "torch-spyre"
 
 _VERSION = 1
-_MARKS = (b'"kernelIdentities"', b'"kernelOccurrences"', b'"schemaVersion"')
 _JOINED = "ok"
 _REPLAYED = "unavailable-cache-replay"
 _ABSENT = (
@@ -68,11 +65,6 @@ class Sidecar:
 
     bundle: Bundle
     keys: Mapping[str, str]
-
-
-def is_sidecar(data: bytes) -> bool:
-    """Return whether a file's content looks like a sidecar and not like a bundle."""
-    return all(mark in data for mark in _MARKS)
 
 
 def read_sidecar(path: Path) -> Sidecar | None:

@@ -32,7 +32,7 @@ exactly. The table is written by a test run:
 |---|{rules}|
 """
 
-SAMPLE_STEP = 4
+SAMPLE_STEP = 9
 """One in so many cases is compiled by default."""
 
 CASES = [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Sequence
 from itertools import product
 
@@ -112,24 +114,36 @@ class Geometry:
 
     def core_offsets(self, tensor: Tensor) -> list[int]:
         """Return the byte offset of each core's part of a tensor, by core."""
-        return [self._offset(tensor, slices) for slices in self.slices()]
-
-    def _offset(self, tensor: Tensor, slices: dict[str, int]) -> int:
-        first = {
-            dim.symbol: slices[dim.label] * dim.per_core
-            for dim in self.dims
-            if dim.symbol is not None
-        }
         argument = tensor.argument
-        offset, step = 0, 1
-        for size, coordinate in zip(
-            reversed(argument.device_size),
-            reversed(argument.device_coordinates),
-            strict=True,
-        ):
-            offset += evaluate(coordinate, first) * step
-            step *= size
-        return offset * tensor.word_bytes
+        starts = tuple(
+            tuple(
+                (dim.symbol, slices[dim.label] * dim.per_core)
+                for dim in self.dims
+                if dim.symbol is not None
+            )
+            for slices in self.slices()
+        )
+        sizes, coordinates = argument.device_size, argument.device_coordinates
+        offsets = _offsets(tuple(sizes), tuple(coordinates), starts)
+        return [offset * tensor.word_bytes for offset in offsets]
+
+
+# The layers of a model have the same ops, so most of them have been seen before.
+@functools.lru_cache(maxsize=4096)
+def _offsets(
+    sizes: tuple[int, ...],
+    coordinates: tuple[sympy.Expr, ...],
+    starts: tuple[tuple[tuple[sympy.Symbol, int], ...], ...],
+) -> list[int]:
+    """Return the device offset of the element at which each core starts."""
+    steps = [math.prod(sizes[position + 1 :]) for position in range(len(sizes))]
+    return [
+        sum(
+            evaluate(coordinate, dict(first)) * step
+            for coordinate, step in zip(coordinates, steps, strict=True)
+        )
+        for first in starts
+    ]
 
 
 def geometry(spec: OpSpec) -> Geometry:

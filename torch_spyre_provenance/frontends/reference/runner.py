@@ -7,6 +7,7 @@ that agrees with eager shows that the compiler described the computation rightly
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -219,19 +220,29 @@ def _access(
     argument: TensorArg, symbols: list[sympy.Symbol], extents: tuple[int, ...]
 ) -> Access:
     offset = offset_of(argument.device_coordinates, argument.stride_map)
-    moving = tuple(symbol in offset.free_symbols for symbol in symbols)
+    access = _access_at(offset, tuple(symbols), extents)
+    return evolve(access, argument=argument.arg_index)
+
+
+# The layers of a model have the same accesses, so most of them have been seen before.
+@functools.lru_cache(maxsize=1024)
+def _access_at(
+    offset: sympy.Expr, symbols: tuple[sympy.Symbol, ...], extents: tuple[int, ...]
+) -> Access:
     affine = _strides(offset, symbols)
     start = int(offset.subs(dict.fromkeys(symbols, 0))) if affine is not None else 0
     return Access(
-        argument=argument.arg_index,
+        argument=0,
         offset=start,
         strides=affine,
         indices=None if affine is not None else _indices(offset, symbols, extents),
-        loops=moving,
+        loops=tuple(symbol in offset.free_symbols for symbol in symbols),
     )
 
 
-def _strides(offset: sympy.Expr, symbols: list[sympy.Symbol]) -> tuple[int, ...] | None:
+def _strides(
+    offset: sympy.Expr, symbols: Sequence[sympy.Symbol]
+) -> tuple[int, ...] | None:
     coefficients = [offset.coeff(symbol) for symbol in symbols]
     rest = sympy.expand(
         offset - sum(c * s for c, s in zip(coefficients, symbols, strict=True))
@@ -242,7 +253,7 @@ def _strides(offset: sympy.Expr, symbols: list[sympy.Symbol]) -> tuple[int, ...]
 
 
 def _indices(
-    offset: sympy.Expr, symbols: list[sympy.Symbol], extents: tuple[int, ...]
+    offset: sympy.Expr, symbols: Sequence[sympy.Symbol], extents: tuple[int, ...]
 ) -> torch.Tensor:
     axes = []
     for axis, (symbol, n) in enumerate(zip(symbols, extents, strict=True)):

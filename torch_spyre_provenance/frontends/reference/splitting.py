@@ -53,8 +53,16 @@ def deadcode_elimination(graph: GraphLowering, _: Plan) -> None:
             or names & needed
         ):
             kept.append(operation)
-            needed |= {dep.name for dep in operation.get_read_writes().reads}
+            needed |= _reads(operation)
     graph.operations[:] = reversed(kept)
+
+
+def _reads(operation: ir.Operation) -> set[str]:
+    if is_spyre_loops(operation):
+        body = trace(operation)
+        if body.unknown is None:
+            return {load.buffer for load in body.loads}
+    return {dependency.name for dependency in operation.get_read_writes().reads}
 
 
 def split_multi_ops(graph: GraphLowering, plan: Plan) -> None:

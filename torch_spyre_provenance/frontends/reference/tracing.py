@@ -12,7 +12,7 @@ from typing import Any
 
 import sympy
 import torch
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 from torch._inductor import ir
 from torch._inductor.ops_handler import DefaultHandler
 from torch._inductor.virtualized import V
@@ -22,7 +22,7 @@ from . import op_table
 from .ir import SpyrePointwise
 
 _TRACED = "_spyre_traced"
-"""Buffer attribute: what a body was traced from, and what it was found to compute."""
+"""Buffer attribute: what its body was found to compute."""
 
 
 @frozen(kw_only=True)
@@ -116,20 +116,41 @@ def loads_of(value: Value) -> Iterator[Load]:
 
 
 def trace(buffer: ir.ComputedBuffer) -> Body:
-    """Return what the body of a buffer computes."""
-    key = (buffer.data, buffer.get_layout())
+    """Return what the body of a buffer computes.
+
+    The passes look at a body again and again, so it is kept with the buffer, and looked
+    at anew only where it or the layout has been exchanged.
+    """
     seen = getattr(buffer, _TRACED, None)
-    if seen is not None and all(a is b for a, b in zip(seen[0], key, strict=True)):
-        body: Body = seen[1]
-        return body
-    body = _trace(buffer)
-    if isinstance(buffer.get_layout(), ir.FixedLayout):
-        # Only such a layout stays as it is; the passes look at a body again and again.
-        object.__setattr__(buffer, _TRACED, (key, body))
+    layout = buffer.get_layout()
+    if seen is None or seen.data is not buffer.data:
+        body, point = _trace(buffer)
+    elif seen.layout is layout and isinstance(layout, ir.FixedLayout):
+        found: Body = seen.body
+        return found
+    else:
+        body, point = evolve(seen.body, output=_output(layout, seen.point)), seen.point
+    traced = _Traced(data=buffer.data, layout=layout, body=body, point=point)
+    object.__setattr__(buffer, _TRACED, traced)
     return body
 
 
-def _trace(buffer: ir.ComputedBuffer) -> Body:
+@frozen(kw_only=True)
+class _Traced:
+    """What a body was traced from, and what it was found to compute."""
+
+    data: ir.Loops
+    layout: Any
+    body: Body
+    point: list[sympy.Expr]
+
+
+def _output(layout: Any, point: list[sympy.Expr]) -> sympy.Expr:
+    return plain(layout.as_fixed().make_indexer()(point))
+
+
+def _trace(buffer: ir.ComputedBuffer) -> tuple[Body, list[sympy.Expr]]:
+    """Return the body, and the place in the output that one iteration writes."""
     data = buffer.data
     reduction = data.get_reduction_type()
     loops, point = _loops(data.get_pointwise_size(), 0)
@@ -148,16 +169,17 @@ def _trace(buffer: ir.ComputedBuffer) -> Body:
             result = data.inner_fn(point, reduced_point)
             several = result if isinstance(result, tuple) else (result,)
             values = tuple(_value(item) for item in several)
-    return Body(
+    body = Body(
         buffer=buffer.get_name(),
         loops=loops,
         reduced=reduced,
-        output=plain(buffer.get_layout().as_fixed().make_indexer()(point)),
+        output=_output(buffer.get_layout(), point),
         values=values,
         reduction=reduction,
         op_info=dict(getattr(data, "op_info", {})),
         unknown=handler.unknown,
     )
+    return body, point
 
 
 def plain(index: Any) -> sympy.Expr:

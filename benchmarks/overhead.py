@@ -1,0 +1,165 @@
+"""What does recording cost, and what do the alternatives cost?
+
+    python -m benchmarks.overhead
+
+measures compiles (anew, from the cache, for another shape) and calls of some models in
+one process for each model, and whole fresh processes; each with recording off and on
+by turns, in a random order. The condition "off again" is off as well: what it differs
+by is the noise of the machine. Processor time comes first; each figure is the median
+of the ratios within a round, with its 95 % interval.
+
+``--quick`` looks at two models for about two minutes. ``--max-cost`` makes it a gate:
+it exits with 3 where recording costs surely more.
+
+``TORCH_SPYRE_CHECKOUT`` names a torch-spyre checkout to compile through; no kernel
+runs then, and no calls and no whole processes are measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from torch_spyre_provenance.cost import Cost
+from torch_spyre_provenance.measuring.machine import machine_facts
+from torch_spyre_provenance.measuring.samples import AGAIN, Comparison, Sample, compare
+
+from .overhead_processes import ROOT, measure_processes
+
+EXIT_COSTLY = 3
+SUBJECTS = (
+    "SimpleMLP",
+    "12-block MLP",
+    "BERT-shaped",
+    "Llama-shaped",
+    "ViT-shaped",
+    "training step",
+)
+QUICK_SUBJECTS = SUBJECTS[:2]
+ROUNDS, QUICK_ROUNDS = 12, 4
+GATED = ("fresh", "hit")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the benchmark and return its exit code."""
+    options = _parser().parse_args(arguments)
+    n_rounds = options.rounds or (QUICK_ROUNDS if options.quick else ROUNDS)
+    subjects = options.only or (QUICK_SUBJECTS if options.quick else SUBJECTS)
+    samples = []
+    start = time.monotonic()
+    for sample in _samples(subjects, n_rounds, options):
+        samples.append(sample)
+        if sys.stderr.isatty():
+            seconds = time.monotonic() - start
+            print(f"{len(samples)} samples, {seconds:.0f} s", end="\r", file=sys.stderr)
+    cost = Cost(
+        machine=machine_facts(), samples=tuple(samples), comparisons=compare(samples)
+    )
+    if options.json:
+        Path(options.json).write_text(json.dumps(cost.facts(), indent=1) + "\n")
+    if options.plot:
+        from .overhead_plot import plot
+
+        plot(cost.comparisons, Path(options.plot))
+    print(cost.text())
+    if options.max_cost is None:
+        return 0
+    costly = list(too_costly(cost.comparisons, options.max_cost / 100))
+    for line in costly:
+        print(line, file=sys.stderr)
+    return EXIT_COSTLY if costly else 0
+
+
+def too_costly(comparisons: Sequence[Comparison], most: float) -> Iterator[str]:
+    """Yield a line for each compile that recording makes surely more costly than that.
+
+    "Surely" means: the lower end of the interval is above the limit and above the
+    noise, which is the upper end of the interval of off against off.
+
+    Args:
+        comparisons: All comparisons.
+        most: The limit, 0.03 for 3 %.
+    """
+    floors = {
+        (each.subject, each.workload): each.cpu.high
+        for each in comparisons
+        if each.condition == AGAIN
+    }
+    for each in comparisons:
+        if each.condition != "on" or each.workload not in GATED:
+            continue
+        floor = floors.get((each.subject, each.workload), 1.0)
+        if each.cpu.low > max(1 + most, floor):
+            yield (
+                f"{each.subject}, {each.workload}: at least {each.cpu.low - 1:+.1%}, "
+                f"where {most:.1%} is most and the noise is {floor - 1:+.1%}"
+            )
+
+
+def _samples(
+    subjects: Sequence[str], n_rounds: int, options: argparse.Namespace
+) -> Iterator[Sample]:
+    checkout = os.environ.get("TORCH_SPYRE_CHECKOUT")
+    n_blocks = 0 if checkout else 10
+    for subject in subjects:
+        settings = [subject, str(n_rounds), str(n_blocks), str(options.seed)]
+        yield from _worker([*settings, *([checkout] if checkout else [])])
+    if not checkout and not options.no_processes:
+        n_processes = max(2, n_rounds // 2)
+        chosen = QUICK_SUBJECTS[:1] if options.quick else QUICK_SUBJECTS
+        yield from measure_processes(chosen, n_processes, options.seed)
+
+
+def _worker(settings: Sequence[str]) -> Iterator[Sample]:
+    with subprocess.Popen(
+        [sys.executable, "-m", "benchmarks.overhead_worker", *settings],
+        cwd=ROOT,
+        env={**os.environ, "TORCHINDUCTOR_COMPILE_THREADS": "1"},
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        for line in process.stdout or ():
+            if line.startswith("{"):
+                yield Sample(**json.loads(line))
+    if process.returncode:
+        raise RuntimeError(f"{settings[0]} ended with {process.returncode}")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="overhead", description=(__doc__ or "").partition("\n")[0]
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="two models, few rounds: two minutes"
+    )
+    parser.add_argument(
+        "--only", action="append", choices=SUBJECTS, help="measure this model only"
+    )
+    parser.add_argument(
+        "--rounds", type=int, metavar="N", help=f"rounds of compiles ({ROUNDS})"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="of the random orders (0)")
+    parser.add_argument(
+        "--no-processes", action="store_true", help="leave out the whole processes"
+    )
+    parser.add_argument(
+        "--json", metavar="FILE", help="write every sample, ratio and interval there"
+    )
+    parser.add_argument("--plot", metavar="FILE", help="draw the figures there (SVG)")
+    parser.add_argument(
+        "--max-cost",
+        type=float,
+        metavar="PERCENT",
+        help="exit with 3 where a compile costs surely more",
+    )
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Many bundles as tables, for engines that people query with already."""
