@@ -289,6 +289,50 @@ def test_the_text_has_the_method_and_the_most_expensive(capsys, profiled):
     ) in printed
 
 
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory) -> Profiled:
+    """A training step under the profiler: a forward graph, and a backward one."""
+    root = tmp_path_factory.mktemp("trained")
+    torch._dynamo.reset()
+    model = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.ReLU())
+    with torch_spyre_provenance.record(out=root / "bundles", strict=True) as recording:
+        compiled = torch.compile(model.to("spyre"))
+        inputs = torch.randn(2, 64).to("spyre")
+        compiled(inputs).sum().backward()
+        with profile(activities=[ProfilerActivity.CPU]) as profiler:
+            compiled(inputs).sum().backward()
+    profiler.export_chrome_trace(str(root / "trace.json"))
+    return Profiled(
+        bundles=root / "bundles",
+        names=tuple(done.path.name for done in recording.bundles),
+        trace=root / "trace.json",
+    )
+
+
+def test_a_training_step_is_joined_to_both_graphs(capsys, trained):
+    """They have one compile id; forward and backward are told apart by their kind."""
+    facts = run(capsys, trained.bundles, trained.trace)
+
+    assert facts["unjoined"] == []
+    assert facts["joined"]["events"] == len(trained.launches)
+    assert len({each["bundle"] for each in facts["kernels"]}) == 2
+
+
+@pytest.mark.parametrize("kind", ["forward", "backward"])
+def test_one_graph_alone_explains_its_own_kernels(capsys, trained, kind):
+    """The other graph's have no line, and their time is not shared out."""
+    (name,) = (each for each in trained.names if kind in each)
+    facts = run(capsys, trained.bundles / name, trained.trace)
+    bundle = torch_spyre_provenance.load(trained.bundles / name)
+
+    assert {each["kernel"] for each in facts["kernels"]} == {
+        kernel.name for kernel in bundle.kernels
+    }
+    missed = sum(each["host_ns"] for each in facts["unjoined"])
+    assert missed + facts["joined"]["host_ns"] == nanoseconds(trained.launches)
+    assert missed > 0
+
+
 def test_no_trace_is_an_error(capsys, profiled):
     """Exit code 1, and one line."""
     code = main(["trace", str(profiled.bundles), __file__])

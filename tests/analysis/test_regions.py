@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+from attrs import evolve
 from bundle_factory import bundle, fx, lines
 
 from torch_spyre_provenance.analysis.index import BundleIndex
@@ -33,18 +35,27 @@ def origins(*post, pre=PRE) -> dict[str, Origin]:
     return dict(resolve_origins(BundleIndex(value)))
 
 
-def test_a_rewritten_pattern_has_the_lines_of_all_its_calls():
-    """A scaled softmax is rewritten as a whole: scale and softmax, not the product."""
-    found = origins(
-        ABOVE,
-        lost("amax", "aten.amax.default", "abs"),
-        lost("abs", "aten.abs.default", "sign"),
-        lost("sign", "aten.sign.default", "bmm", "amax"),
-        lost("sub", "aten.sub.Tensor", "amax", "sign"),
-        BELOW,
-    )
+REWRITTEN = (
+    ABOVE,
+    lost("amax", "aten.amax.default", "abs"),
+    lost("abs", "aten.abs.default", "sign"),
+    lost("sign", "aten.sign.default", "bmm", "amax"),
+    lost("sub", "aten.sub.Tensor", "amax", "sign"),
+    BELOW,
+)
+"""What a scaled softmax is rewritten to: scale and softmax as one, not the product."""
+
+
+def on_lines(*numbers: int):
+    """Return the pre-grad graph with its calls on these lines."""
+    return tuple(evolve(c, stack=n) for c, n in zip(PRE, numbers, strict=True))
+
+
+def test_a_rewritten_pattern_has_the_line_of_its_calls():
+    """Scale and softmax are written on one line, and what became of them is of it."""
+    found = origins(*REWRITTEN[:-1], evolve(BELOW, stack=2), pre=on_lines(1, 2, 2))
     expected = Origin(
-        stacks=(2, 3),
+        stacks=(2,),
         calls=("scaled", "weights"),
         calls_evidence=Evidence.INFERRED,
         evidence=Evidence.INFERRED,
@@ -52,6 +63,40 @@ def test_a_rewritten_pattern_has_the_lines_of_all_its_calls():
     )
     assert found["abs"] == expected
     assert found["amax"] == expected
+
+
+def test_a_rewritten_pattern_of_two_lines_gets_none():
+    """Nothing tells which node is of which line, or whether all are of both."""
+    found = origins(*REWRITTEN)
+    assert {found[name].stacks for name in ("abs", "amax")} == {()}
+
+
+@pytest.mark.parametrize("end", ["above", "below"])
+def test_a_region_that_begins_or_ends_with_the_graph_gets_no_line(end):
+    """Any calls up to there may be inside of it."""
+    entry = lost("neg", "aten.neg.default", "x")
+    body = [*REWRITTEN[:-1], evolve(BELOW, stack=2)]
+    if end == "above":
+        body[2] = lost("abs", "aten.abs.default", "sign", "neg")
+        body.append(entry)
+    else:
+        body.append(lost("neg", "aten.neg.default", "abs"))
+    found = origins(*body, pre=on_lines(1, 2, 2))
+    assert {found[name].stacks for name in ("abs", "amax")} == {()}
+
+
+def test_a_region_beside_a_change_in_place_gets_no_line():
+    """What reads the memory afterwards is no reader in the graph of calls."""
+    calls = (*on_lines(1, 2, 2), fx("changed", "mul_", "scaled", stack=3))
+    found = origins(*REWRITTEN[:-1], evolve(BELOW, stack=2), pre=calls)
+    assert {found[name].stacks for name in ("abs", "amax")} == {()}
+
+
+def test_a_node_of_an_operator_that_a_call_beside_has_gets_no_line():
+    """It may be the only node of that call."""
+    calls = (*on_lines(1, 2, 2), fx("z", "torch.abs", "scores", stack=3))
+    found = origins(*REWRITTEN[:-1], evolve(BELOW, stack=2), pre=calls)
+    assert found["abs"].stacks == ()
 
 
 def test_a_node_with_one_call_beside_it_is_that_calls():
@@ -99,9 +144,10 @@ def test_what_a_pass_made_inside_a_region_gets_no_line():
         fx("made", "vendor.new.op", "sign"),
         lost("sign", "aten.sign.default", "bmm", "amax"),
         lost("sub", "aten.sub.Tensor", "amax", "sign"),
-        BELOW,
+        evolve(BELOW, stack=2),
+        pre=on_lines(1, 2, 2),
     )
-    assert found["amax"].stacks == (2, 3)
+    assert found["amax"].stacks == (2,)
     assert found["made"].stacks == ()
 
 

@@ -9,7 +9,7 @@ from bundle_factory import bundle, fx, lines
 from torch_spyre_provenance.analysis.index import BundleIndex
 from torch_spyre_provenance.analysis.origins import Origin, Rule
 from torch_spyre_provenance.analysis.siblings import resolve_origins
-from torch_spyre_provenance.model import Evidence, FxNode, Replacement
+from torch_spyre_provenance.model import CompileKind, Evidence, FxNode, Replacement
 
 ADDMM = "aten.addmm.default"
 LINEAR = "aten.linear.default"
@@ -296,8 +296,48 @@ def test_the_last_call_without_its_product():
     )
     assert rules(found, "mm_1", "add") == [
         ((2,), Rule.ELIMINATION),
-        ((2,), Rule.ELIMINATION),
+        ((2,), Rule.SPLIT_SIBLING),
     ]
+
+
+def test_a_sum_is_not_of_the_call_that_remains_where_its_product_has_one():
+    """The product is a linear layer's; the only other call that adds is not its sum."""
+    found = origins(
+        (linear("x", 1, "a"), fx("z", "_operator.add", "b", "c", stack=2)),
+        (
+            fx("mm", MM, "a", "w", stack=1, came_from=("x",)),
+            addition("add", "c", "mm"),
+        ),
+        3,
+    )
+    assert found["add"].stacks in {(), (1,)}
+
+
+@pytest.mark.parametrize(("bias", "expected"), [(("b",), (1,)), ((), ())])
+def test_a_linear_layer_without_a_bias_has_no_addition(bias, expected):
+    """Inductor joined its product with another call's sum."""
+    found = origins(
+        (
+            fx("x", "torch._C._nn.linear", "a", "w", *bias, stack=1),
+            fx("z", "_operator.add", "x", "c", stack=2),
+            fx("v", "_operator.add", "x", "d", stack=3),
+        ),
+        (
+            fx("mm", MM, "a", "w", stack=1, aten=ADDMM, came_from=("x",)),
+            addition("add", "c", "mm"),
+        ),
+        4,
+    )
+    assert found["add"].stacks == expected
+
+
+def test_halves_of_what_was_joined_stay_apart_without_the_graph_of_calls():
+    """Nothing tells then whether both halves were of one call."""
+    post = (
+        fx("mm", MM, "a", "w", stack=1, aten=ADDMM),
+        addition("add", "c", "mm"),
+    )
+    assert origins(None, post, 2)["add"].stacks == ()
 
 
 def test_two_calls_that_remain_are_not_guessed_at():
@@ -394,6 +434,68 @@ def test_what_may_be_of_many_calls_names_some_and_counts_the_rest():
     assert found["mm"].reason == (
         "addmm lost its stack trace, and may be of any of x_0, x_1, x_2, x_3 and 3 more"
     )
+
+
+def updated(*last: FxNode):
+    """Return the calls and the nodes of a value that is changed in place."""
+    calls = (
+        fx("x", "torch.tanh", "a", stack=1),
+        fx("changed", "neg_", "x", stack=2),
+        fx("y", "torch.exp", "x", stack=3),
+    )
+    nodes = (
+        fx("tanh", TANH, "a", stack=1, aten=TANH, came_from=("x",)),
+        *last,
+        fx("exp", "aten.exp.default", "neg", stack=3, aten="e", came_from=("y",)),
+    )
+    return calls, nodes
+
+
+def test_what_reads_a_changed_value_may_read_the_change():
+    """By the graph of calls ``exp`` reads ``tanh``; by memory it reads ``neg_``."""
+    calls, nodes = updated(fx("neg", "aten.neg.default", "tanh"))
+    assert origins(calls, nodes, 4)["neg"].stacks in {(), (2,)}
+    calls, nodes = updated(fx("neg", RELU, "tanh", aten=RELU))
+    assert origins(calls, nodes, 4)["neg"].stacks == ()
+
+
+def test_calls_that_contradict_a_node_are_not_its_own():
+    """The only call between multiplies, and the node is an activation."""
+    found = origins(
+        (
+            fx("x", "torch.tanh", "a", stack=1),
+            fx("m", "_operator.mul", "x", "w", stack=2),
+            fx("y", "torch.exp", "m", stack=3),
+        ),
+        (
+            fx("tanh", TANH, "a", stack=1, aten=TANH, came_from=("x",)),
+            fx("made", RELU, "tanh", aten=RELU),
+            fx("exp", "aten.exp.default", "made", stack=3, aten="e", came_from=("y",)),
+        ),
+        4,
+    )
+    assert found["made"].stacks == ()
+
+
+def test_nothing_is_concluded_from_the_order_of_calls_in_a_backward_graph():
+    """Gradients flow the other way round, and forward ops are computed again."""
+    value = bundle(
+        stacks=lines(0, 1, 2, 3),
+        pre=(
+            fx("x", "torch.tanh", "a", stack=1),
+            fx("m", "torch.neg", "x", stack=2),
+            fx("y", "torch.exp", "m", stack=3),
+        ),
+        post=(
+            fx("tanh", TANH, "a", stack=1, aten=TANH, came_from=("x",)),
+            fx("neg", "aten.neg.default", "tanh", aten="aten.neg.default"),
+            fx("exp", "aten.exp.default", "neg", stack=3, aten="e", came_from=("y",)),
+        ),
+    )
+    compile_ = evolve(value.compile, kind=CompileKind.BACKWARD)
+    backward = evolve(value, compile=compile_)
+    found = [resolve_origins(BundleIndex(each))["neg"] for each in (value, backward)]
+    assert [each.stacks for each in found] == [(2,), ()]
 
 
 def test_a_node_made_along_with_a_replacement_shares_its_line():

@@ -9,6 +9,7 @@ from attrs import evolve
 
 from benchmarks import fidelity
 from benchmarks.execution import Run, Setup, run
+from benchmarks.forgetting import forget
 from benchmarks.kinds import KINDS, random_programs
 from benchmarks.scores import Result, Verdict, judge
 from benchmarks.truth import Expected
@@ -156,10 +157,16 @@ SEEDS = {"views": 2}
 """Seeds other than 1: views:1 slices across a stick, which the front end refuses."""
 
 
+@pytest.fixture(scope="module")
+def runs(setup):
+    """Return what was recorded of a program of each kind."""
+    return [run(kind(SEEDS.get(name, 1)), setup) for name, kind in KINDS.items()]
+
+
 @pytest.mark.parametrize("kind", KINDS)
-def test_kind(kind, setup):
+def test_kind(kind, runs):
     """A program of each kind has all its ops attributed, none wrongly."""
-    found = judge(run(KINDS[kind](SEEDS.get(kind, 1)), setup))
+    found = judge(runs[list(KINDS).index(kind)])
 
     assert found.error is None
     assert found.verdicts
@@ -183,6 +190,27 @@ def test_fused_lines_stay_apart(name, setup):
 
     assert [] == _problems(found)
     assert {"add", "batchmatmul"} <= {each.op.split()[-1] for each in found.verdicts}
+
+
+@pytest.mark.parametrize("share", [0.2, 0.5, 0.8, 0.95])
+def test_no_line_is_wrong_where_traces_are_lost(share, runs):
+    """What passes may lose, the rules conclude rightly or leave open."""
+    found = [judge(forget(each, share)) for each in runs]
+    whole = [judge(each) for each in runs]
+
+    assert [] == [problem for each in found for problem in _problems(each)]
+    numbers, before = fidelity.as_json(found), fidelity.as_json(whole)
+    assert before["inferred"] < numbers["inferred"] + numbers["missing"]
+    assert before["ops"] == numbers["ops"]
+
+
+def test_a_part_of_what_was_lost_is_concluded(runs):
+    """Where a tenth of the traces is lost, most lines of those ops are still known."""
+    found = fidelity.as_json([judge(forget(each, 0.1)) for each in runs])
+    whole = fidelity.as_json(map(judge, runs))
+
+    n_lost = whole["measured"] - found["measured"]
+    assert 0 < found["missing"] < n_lost / 2
 
 
 def test_backward_has_two_graphs(setup):

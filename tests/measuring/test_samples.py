@@ -8,9 +8,7 @@ from attrs import evolve
 from torch_spyre_provenance.measuring.samples import AGAIN, BASE, Sample, compare
 from torch_spyre_provenance.measuring.table import cost_table, percent
 
-ONE = Sample(
-    subject="m", workload="fresh", condition=BASE, round=0, cpu=1.0, wall=2.0
-)
+ONE = Sample(subject="m", workload="fresh", condition=BASE, round=0, cpu=1.0, wall=2.0)
 
 
 def rounds(condition, *seconds, **facts):

@@ -49,9 +49,7 @@ def test_only_a_recording_writes(samples):
     assert {0} == {samples["off", kind].written for kind in ("fresh", "hit")}
     assert 0 < samples["on", "fresh"].written
     assert 0 < samples["on", "hit"].written
-    assert (
-        samples["on", "fresh"].written < samples["on, with reports", "fresh"].written
-    )
+    assert samples["on", "fresh"].written < samples["on, with reports", "fresh"].written
 
 
 def test_hit_is_a_hit(samples):

@@ -8,6 +8,9 @@ import pytest
 
 RUN = Path(__file__).with_name("run_programs.py")
 
+pytestmark = pytest.mark.timeout(900)
+"""All programs are compiled before the first test: minutes, on a busy machine."""
+
 UNAVAILABLE = {
     "plain": ["pre_grad_graph", "pass_observer"],
     "backend": ["pass_observer"],

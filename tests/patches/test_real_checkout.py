@@ -23,6 +23,8 @@ CODEMODS = [
     each.CODEMOD for each in (buffer_name, compose_passes, kernel_class, observe_passes)
 ]
 PACKAGE = "torch_spyre"
+N_PASSES = 16
+"""Pre-scheduling passes of the oldest checkout."""
 
 pytestmark = [
     pytest.mark.torch_spyre,
@@ -88,9 +90,8 @@ first, second = (each.bundle for each in recording.bundles)
 fired = {{point.point: point.fired for point in first.all_observations}}
 created = {{step.name: len(step.created) for step in second.passes}}
 counts = {{str(stage): count for stage, count in first.counts().items()}}
-names = [step.name for step in first.passes]
-found = {{"fired": fired, "created": created, "counts": counts, "passes": names}}
-print(json.dumps({{**found, "ran": ran}}))
+found = {{"fired": fired, "created": created, "counts": counts, "ran": ran}}
+print(json.dumps(found))
 """
 
 
@@ -182,8 +183,7 @@ def test_a_plain_compile_is_recorded_whole(copy, tmp_path):
     found = json.loads(python(RECORDED, *arguments, cache=tmp_path / "cache"))
 
     assert 1 == found["fired"]["pre_grad_graph"]
-    assert len(found["passes"]) == len(set(found["passes"])) >= 16
-    assert 2 * len(found["passes"]) == found["fired"]["pass_observer"]
+    assert 2 * N_PASSES <= found["fired"]["pass_observer"]
     assert [] == [point for point, times in found["fired"].items() if not times]
     assert 3 == found["counts"]["fx_pre_grad"]
     assert 1 == found["created"]["insert_restickify"]

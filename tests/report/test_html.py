@@ -13,7 +13,7 @@ from attrs import evolve
 from bundle_factory import BUNDLES, RECORDED, bundle, fx, line, recorded
 
 from torch_spyre_provenance.cli import ExitCode, main
-from torch_spyre_provenance.model import Observation, Stage
+from torch_spyre_provenance.model import Observation, Redaction, Stage
 from torch_spyre_provenance.report.html import render
 
 HOSTILE = '</script><script>alert(1)</script><img src=x onerror="alert(1)">{{ 7 * 7 }}'
@@ -164,3 +164,45 @@ def test_a_page_that_cannot_be_written_is_one_line(tmp_path, capsys):
     assert capsys.readouterr().err == (
         f"spyre-provenance: cannot write {file}: No such file or directory [output]\n"
     )
+
+
+def test_a_page_can_have_several_bundles(capsys, tmp_path):
+    """A choice, and for each its facts, its tables and its data."""
+    names = ("simple_mlp_torch2.13", "attention_torch2.13", "simple_mlp_torch2.13")
+    page = Elements(render(*map(recorded, names)))
+    scripts = page.inside("script")
+    data = [json.loads(text) for text in scripts[:-1]]
+    options = [a["value"] for tag, a in page.found if tag == "option" and a["value"]]
+    ids = [a["id"] for _, a in page.found if "id" in a]
+
+    assert len(data) == 3
+    assert options[:3] == [each["name"] for each in data]
+    assert len(set(options[:3])) == 3
+    assert options[2] == f"{options[0]}~2"
+    assert len(ids) == len(set(ids))
+    assert {"matrix", "matrix-1", "matrix-2"} <= set(ids)
+
+
+def test_a_page_of_a_directory_has_all_below(capsys, tmp_path):
+    """Several bundles are for a page; other forms are of one."""
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        text = (BUNDLES / "simple_mlp_torch2.13.json").read_text()
+        (tmp_path / name / "bundle.json").write_text(text)
+    out = tmp_path / "page.html"
+
+    assert ExitCode.OK == main(["report", str(tmp_path), "--html", str(out)])
+    assert out.read_bytes().count(b'class="data"') == 2
+    assert ExitCode.USAGE == main(["report", str(tmp_path)])
+    assert "2 bundles are for a page: add --html FILE" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("redaction", list(Redaction))
+def test_a_page_says_what_it_shows(redaction):
+    """Source of the model, or stand-ins for it."""
+    value = evolve(recorded("simple_mlp_torch2.13"), redaction=redaction)
+    (warning,) = re.findall(r'class="warning">([^<]*)<', render(value).decode())
+
+    has_source = redaction in {Redaction.NONE, Redaction.PATHS}
+    assert has_source == ("contains source of the model" in warning)
+    assert (redaction is Redaction.NONE) == ("stand-ins" not in warning and has_source)

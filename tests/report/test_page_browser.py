@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -71,10 +72,14 @@ def pages(tmp_path_factory) -> Callable[[str], Path]:
     def page_of(name: str) -> Path:
         path = root / f"{name}.html"
         if not path.exists():
-            path.write_bytes(render(bundle_of(name)))
+            names = SEVERAL if name == "several" else (name,)
+            path.write_bytes(render(*map(bundle_of, names)))
         return path
 
     return page_of
+
+
+SEVERAL = ("simple_mlp_torch2.13", "attention_torch2.13")
 
 
 def bundle_of(name: str) -> Bundle:
@@ -367,9 +372,9 @@ def test_a_frame_leads_to_its_line(open_tab):
 def test_edges_between_visible_rows_are_drawn(open_tab):
     """One step for each column of the lineage, each with its evidence."""
     tab = open_tab(link=f"#op={KERNEL}:1")
-    tab.page.wait_for_selector("svg path", state="attached")
+    tab.page.wait_for_selector("#columns svg path", state="attached")
 
-    assert tab.page.locator("svg path.measured").count() == 6
+    assert tab.page.locator("#columns svg path.measured").count() == 6
 
 
 def test_a_page_of_nothing_opens(open_tab):
@@ -426,20 +431,125 @@ def test_a_printed_page_has_the_tables(open_tab):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_serious(open_tab, scheme: str):
     """The accessibility checker agrees, in both colour schemes."""
+    tab = open_tab("attention_torch2.13", scheme=scheme)
+    tab.row("op_spec", "op1").click()
+
+    assert grave_violations(tab) == {}
+
+
+def grave_violations(tab: Tab) -> dict[str, list[str]]:
+    """Return what axe-core calls serious or critical, by rule."""
     try:
         from axe_playwright_python.sync_playwright import Axe
     except ModuleNotFoundError:
         without("axe-playwright-python")
-    tab = open_tab("attention_torch2.13", scheme=scheme)
-    tab.row("op_spec", "op1").click()
-    violations = Axe().run(tab.page).response["violations"]
-    grave = {
+    return {
         each["id"]: [node["html"] for node in each["nodes"]]
-        for each in violations
+        for each in Axe().run(tab.page).response["violations"]
         if each["impact"] in {"serious", "critical"}
     }
 
-    assert grave == {}
+
+@pytest.mark.parametrize(
+    ("link", "key"),
+    [(f"#op={KERNEL}:1", None), (f"#super_dsc={KERNEL}/sdsc_1.json", 0)],
+)
+def test_the_handle_is_there_as_json(open_tab, link: str, key: int | None):
+    """Folded, with the id as text, as torch-spyre writes it into the file."""
+    tab = open_tab(link=link)
+    folded = tab.page.locator("#details pre").is_hidden()
+    tab.page.locator("#details summary").click()
+    found = json.loads(tab.page.locator("#details pre").inner_text())
+    (_, op) = bundle_of("simple_mlp_torch2.13").ops[1]
+
+    assert folded
+    if key is not None:
+        ((name, found),) = found.items()
+        assert name == "1_add"
+    assert found["debug_handle_"]["id"] == str(op.handle.id)
+    assert found["debug_handle_"]["ir_chain"] == list(op.handle.ir_chain)
+    assert found["debug_handle_"]["source"]["start_line"] == 17
+
+
+def test_the_lineage_is_drawn_and_can_be_zoomed(open_tab):
+    """A box for each lit entity, a layer for each column; larger and smaller."""
+    tab = open_tab(link=f"#op={KERNEL}:1")
+    figure = tab.page.locator("#figure")
+    boxes = figure.locator(".box")
+    width = figure.locator("svg").evaluate("each => each.clientWidth")
+    tab.page.locator("#zoom-in").click()
+    larger = figure.locator("svg").evaluate("each => each.clientWidth")
+    figure.locator(".canvas").focus()
+    tab.press("-", "-")
+    smaller = figure.locator("svg").evaluate("each => each.clientWidth")
+    tab.press("0")
+
+    assert boxes.count() == 7
+    assert figure.locator("path.measured").count() == 6
+    assert smaller < width < larger
+    assert figure.locator("svg").evaluate("each => each.clientWidth") == width
+    assert "1 of OpSpec" in figure.locator("svg").get_attribute("aria-label")
+
+
+def test_a_box_is_a_choice(open_tab):
+    """Its lineage lights up, above and in the drawing."""
+    tab = open_tab(link="#line=models.py:17")
+    tab.page.locator("#figure .box", has_text="sdsc_1.json").click()
+
+    assert tab.lineage() == ADDITION
+    assert tab.page.locator("#figure .box.chosen").count() == 1
+
+
+def test_too_much_is_not_drawn(open_tab):
+    """A drawing of thousands of boxes helps nobody; it says so."""
+    tab = open_tab("deep1000")
+    tab.page.locator("#tree .module").first.click()
+
+    assert tab.page.locator("#figure .canvas").is_hidden()
+    assert "too many for a drawing" in tab.page.locator("#figure .hint").inner_text()
+
+
+def test_several_compiles_share_a_page(open_tab):
+    """One is shown at a time; the choice changes columns, facts and tables."""
+    tab = open_tab("several")
+    first = tab.page.locator("#columns .column.op_spec .count").inner_text()
+    shown = tab.page.locator("section.sheet:visible").count()
+    with tab.page.expect_navigation():
+        tab.page.select_option("#compile", index=1)
+    tab.page.wait_for_selector("html[data-ready]", state="attached")
+    tab.page.locator(".column.op_spec .row:not(.kernel)").first.click()
+    second = tab.page.locator("#columns .column.op_spec .count").inner_text()
+
+    assert (first, second) == (
+        str(len(bundle_of(SEVERAL[0]).ops)),
+        str(len(bundle_of(SEVERAL[1]).ops)),
+    )
+    assert shown == tab.page.locator("section.sheet:visible").count() == 4
+    assert tab.page.locator("#matrix-1").is_visible()
+    assert tab.page.locator("#matrix").is_hidden()
+    assert "#compile=" in tab.page.url
+    assert ";op=" in tab.page.url
+
+
+def test_a_link_leads_into_the_compile_that_it_names(open_tab):
+    """Also after a reload, and back."""
+    name = bundle_of(SEVERAL[1]).run.name
+    tab = open_tab("several", f"#compile={name};line=models.py:999")
+    refused = tab.page.locator("#found").inner_text()
+    op = tab.page.evaluate("app.graph.link(app.graph.first.op_spec)")
+    tab.page.goto(tab.page.url.partition("#")[0] + f"#compile={name};{op}")
+    tab.page.wait_for_selector(".row.chosen", state="attached")
+    tab.page.reload()
+    tab.page.wait_for_selector("html[data-ready]", state="attached")
+
+    assert refused == "not in this bundle: line=models.py:999"
+    assert tab.page.locator(".column.op_spec .row.chosen").count() == 1
+    assert tab.page.evaluate("app.name") == name
+
+
+def test_axe_finds_nothing_serious_in_the_drawing(open_tab):
+    """With a drawing, and with a choice of compiles."""
+    assert grave_violations(open_tab("several", f"#op={KERNEL}:1")) == {}
 
 
 CLICK = """row => {
@@ -474,8 +584,10 @@ def test_ten_thousand_ops_are_no_burden(open_tab, pages, record_property):
     size = pages("deep10000").stat().st_size
     ready, click = fastest_ms(open_tab("deep10000"))
     ready_1000, click_1000 = fastest_ms(open_tab("deep1000"))
-    record_property("ready_ratio", ready / ready_1000)
-    record_property("click_ratio", click / click_1000)
+    figures = {"megabytes": size / MIB, "ready_ms": ready, "click_ms": click}
+    figures |= {"ready_ratio": ready / ready_1000, "click_ratio": click / click_1000}
+    for name, figure in figures.items():
+        record_property(name, f"{figure:.2f}")
 
     assert size < 8 * MIB
     assert ready < 2000

@@ -10,10 +10,7 @@ from attrs import define, field
 from ..model import FxNode
 from .aten import COMPUTING, packet, plain_name
 from .index import BundleIndex
-from .mutation import shared_memory
-
-MOST_BESIDE = 256
-"""Beyond so many calls beside one, nothing is concluded from their being there."""
+from .mutation import MOST_BESIDE, shared_memory
 
 Step = Callable[[str], tuple[str, ...]]
 

@@ -11,6 +11,9 @@ from collections.abc import Mapping
 from ..model import FxNode
 from .aten import PASS_THROUGH, changes_in_place, packet
 
+MOST_BESIDE = 256
+"""Beyond so many calls beside one, nothing is concluded from their being there."""
+
 
 def shared_memory(
     calls: Mapping[str, FxNode], users: Mapping[str, tuple[str, ...]]
@@ -25,7 +28,8 @@ def shared_memory(
         users: The names of the users of each of them.
 
     Returns:
-        An entry for each call that looks at such memory, makes it or reads it.
+        An entry for each call that looks at such memory, makes it or reads it; some of
+        them, and more than `MOST_BESIDE`, where there are so many.
     """
     bases = _bases(calls)
     changed = {
@@ -38,8 +42,13 @@ def shared_memory(
     shared: dict[str, frozenset[str]] = {}
     for group in map(frozenset, groups.values()):
         for name in group:
-            shared[name] = shared[name] | group if name in shared else group
+            shared[name] = _joined(shared.get(name, group), group)
     return shared
+
+
+def _joined(one: frozenset[str], other: frozenset[str]) -> frozenset[str]:
+    larger = max(one, other, key=len)
+    return larger if len(larger) > MOST_BESIDE or one is other else one | other
 
 
 def _bases(calls: Mapping[str, FxNode]) -> dict[str, str]:

@@ -8,9 +8,10 @@ from attrs import define, field
 
 from ..model import FxNode
 from .aten import CONTRACTIONS, MADE_FROM, is_view, packet
-from .call_flow import MOST_BESIDE, CallFlow, Step
+from .call_flow import CallFlow, Step
 from .index import BundleIndex
 from .makers import can_make, is_composite, operator
+from .mutation import MOST_BESIDE
 from .origins import Origin
 from .products import Products
 

@@ -56,7 +56,7 @@ _MEANINGS = {
     Rule.OPERAND_VIEW: "a view that its own call made of an operand",
     Rule.DATA_FLOW: "the only call between those of its neighbours",
     Rule.ELIMINATION: "the only call that still lacks its product",
-    Rule.REGION: "all calls that a rewrite joined",
+    Rule.REGION: "the only line between those of a rewrite's neighbours",
     Rule.MADE_ALONG: "what was replaced as its node was made",
     Rule.MERGED_TWIN: "equal calls, of which one was computed for all",
     Rule.BEFORE_LOSS: "its nodes before the pass that lost them",

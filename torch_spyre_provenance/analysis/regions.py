@@ -1,4 +1,4 @@
-"""Lines for what a rewrite made of several calls at once."""
+"""Lines for what a rewrite made of several calls of one line."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from attrs import define, field
 
 from ..model import Evidence, FxNode
 from .aten import CONTRACTIONS, is_view, packet, plain_name
-from .call_flow import MOST_BESIDE, CallFlow
+from .call_flow import CallFlow
 from .index import BundleIndex
 from .makers import may_make, operator
-from .origins import Origin, Rule, distinct, modules_of, stacks_of
+from .mutation import MOST_BESIDE
+from .origins import Origin, Rule, distinct, modules_of
 from .products import Products
 
 _MOST_CALLS = 16
@@ -38,14 +39,15 @@ class _Region:
 def resolve_regions(
     todo: Iterable[FxNode], found: Mapping[str, Origin], index: BundleIndex
 ) -> dict[str, Origin]:
-    """Apply *region*: nodes that a rewrite made stand for all the calls between.
+    """Apply *region*: what a rewrite made is of the one line of the calls between.
 
     Inductor rewrites patterns such as a scaled softmax as a whole; the new nodes stand
-    for all calls that the pattern covered. Those are the calls that left no node of
+    for the calls that the pattern covered. Those are the calls that left no node of
     their own on the way from the calls above the region to the calls below it, and
-    those at its rim of which only a part is left. All of them are kept, none is picked.
-    Products are left out: each is one call's alone, and so may be what a pass made of
-    an operator unknown here.
+    those at its rim of which only a part is left. Where they are of two lines, nothing
+    tells a rewrite of both from nodes of each, and none is picked. Products are left
+    out: each is one call's alone, and so may be what a pass made of an operator unknown
+    here.
 
     Args:
         todo: Post-grad nodes without a line.
@@ -71,7 +73,8 @@ def resolve_regions(
             continue
         calls = _calls_between(region, alive, flow)
         origin = _origin(calls, index)
-        if origin is None or not _is_rewrite(region, calls, flow):
+        about = (*calls, *region.above, *region.below)
+        if origin is None or any(map(flow.shares_memory, about)):
             continue
         others = _operators_beside(region, calls, flow)
         for node in region.nodes:
@@ -96,22 +99,6 @@ def _is_bounded(region: _Region, products: Products) -> bool:
         if node.name not in users or not any(map(products.root_of, read)):
             return False
     return True
-
-
-def _is_rewrite(region: _Region, calls: set[str], flow: CallFlow) -> bool:
-    """Return whether the calls between were rewritten, and did not just lose traces.
-
-    A node of the very operator of one of these calls may be that call's alone, and the
-    others are other calls'. Where calls change memory in place, the graph of calls does
-    not tell which of them lie between.
-    """
-    if any(flow.shares_memory(call) for call in (*calls, *region.above, *region.below)):
-        return False
-    pre = flow.index.pre_nodes
-    if len({pre[call].stack for call in calls}) == 1:
-        return True
-    names = {plain_name(pre[call].target) for call in calls}
-    return names.isdisjoint(map(_bare, region.nodes))
 
 
 def _operators_beside(region: _Region, calls: set[str], flow: CallFlow) -> set[str]:
@@ -189,12 +176,12 @@ def _calls_between(region: _Region, alive: set[str], flow: CallFlow) -> set[str]
 
 def _origin(calls: set[str], index: BundleIndex) -> Origin | None:
     names = tuple(name for name in index.pre_nodes if name in calls)
-    stacks = stacks_of(names, index)
-    if not stacks or len(names) > _MOST_CALLS:
+    stacks = distinct(index.pre_nodes[name].stack for name in names)
+    if len(stacks) != 1 or stacks[0] is None or len(names) > _MOST_CALLS:
         return None
     modules = distinct(index.pre_nodes[name].modules for name in names)
     return Origin(
-        stacks=stacks,
+        stacks=(stacks[0],),
         modules=modules_of(names, index) if len(modules) == 1 else (),
         calls=names,
         calls_evidence=Evidence.INFERRED,

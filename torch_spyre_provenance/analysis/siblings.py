@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from attrs import define, evolve, field
 
 from ..model import CompileKind, Evidence, FxNode
-from .aten import CONTRACTIONS, WITH_ADDEND, is_view, packet
+from .aten import CONTRACTIONS, JOINED, WITH_ADDEND, is_view, packet
 from .call_flow import CallFlow
 from .index import BundleIndex
 from .makers import (
@@ -56,6 +56,14 @@ def resolve_origins(index: BundleIndex) -> Mapping[str, Origin]:
     for name, node in index.later_nodes.items():
         found[name] = later_origin(node, index, found)
     return found
+
+
+_Kind = tuple[frozenset[str], str]
+"""The calls that can have made a node, and the node's operator."""
+
+
+def _kind(node: FxNode) -> _Kind:
+    return makers(node), packet(node.target)
 
 
 @define(slots=False)
@@ -144,6 +152,10 @@ class _Inference:
         """Give a node the other half's call, if that can have made this half too."""
         pre = self.index.pre_nodes
         calls = [pre[name] for name in self.found[sibling.name].calls]
+        atens = {packet(each.original_aten) for each in (sibling, node)}
+        if not calls and not atens.isdisjoint(JOINED):
+            # Inductor joins a product and a sum of two calls just as well.
+            return None
         if calls and not any(can_make(call, node) for call in calls):
             return None
         return self._given(sibling, Rule.SPLIT_SIBLING)
@@ -192,23 +204,25 @@ class _Inference:
         """Give nodes the only line in the model whose call still lacks its product.
 
         Each call makes one product. Where all calls but those of one line have theirs,
-        the products without a line are of that line. Returns what stays open.
+        the products without a line are of that line. A half whose other half has its
+        call is none of them. Returns what stays open.
         """
         pre = self.index.pre_nodes
         of_kind = {
-            makers(node): node
+            _kind(node): node
             for node in todo
             if packet(node.original_aten) in WITH_ADDEND
         }
-        origins: dict[frozenset[str], Origin | None] = {}
+        origins: dict[_Kind, Origin | None] = {}
         for kind, node in of_kind.items():
             calls = {name for name, call in pre.items() if can_make(call, node)}
             open_calls = calls - set(self._neighbours.claimed)
             origins[kind] = self._only(open_calls, Rule.ELIMINATION)
         rest: list[FxNode] = []
         for node in todo:
-            origin = origins.get(makers(node))
-            if origin is None:
+            origin = origins.get(_kind(node))
+            parts = self._products.parts(node)[1:]
+            if origin is None or any(self.found[p.name].calls for p in parts):
                 rest.append(node)
             else:
                 self.found[node.name] = origin

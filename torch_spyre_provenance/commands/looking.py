@@ -26,7 +26,7 @@ class ReportFormat(StrEnum):
 
 
 @click.command()
-@click.argument("bundle", type=BUNDLE)
+@click.argument("bundles", metavar="BUNDLE...", type=BUNDLE, nargs=-1, required=True)
 @click.option(
     "--format",
     "form",
@@ -43,19 +43,24 @@ class ReportFormat(StrEnum):
 )
 @reporting_errors
 @reading
-def report(bundle: Path, form: str, html: Path | None) -> ExitCode:
+def report(bundles: tuple[Path, ...], form: str, html: Path | None) -> ExitCode:
     """Print the report of a bundle, rendered anew, or write it as a page.
 
-    Reports quote the source of the model.
+    A page has all bundles that are given; a directory stands for those below it. Other
+    forms are of one bundle. Reports quote the source of the model.
     """
-    from ..store import read_bundle
+    from ..store import find_bundles, read_bundle
 
+    paths = [each for path in bundles for each in find_bundles(path) or (path,)]
     if html is not None:
         from ..report.html import render
         from ..store.atomic import write_bytes
 
-        write_bytes(html, render(read_bundle(bundle)))
+        write_bytes(html, render(*map(read_bundle, paths)))
         return ExitCode.OK
+    if len(paths) > 1:
+        raise click.UsageError(f"{len(paths)} bundles are for a page: add --html FILE")
+    bundle = paths[0]
     directory = bundle if bundle.is_dir() else bundle.parent
     click.echo(_rendered(read_bundle(bundle), directory, ReportFormat(form)), nl=False)
     return ExitCode.OK

@@ -15,7 +15,7 @@ from torch._dynamo.utils import counters
 from torch._inductor.utils import clear_caches, fresh_cache
 from torch.utils._pytree import tree_map_only
 
-from ..activation import register_plain
+from ..recording.installation import register_plain
 from ..errors import LaunchError
 from ..frontends.contract import DEVICE
 from ..frontends.discovery import load_front_end

@@ -18,7 +18,7 @@ from ..analysis.lineage import Edge, Level, Lineage, Ref, build_lineage
 from ..analysis.origins import Rule
 from ..analysis.sdsc import LinkState, SdscLink, link_files
 from ..model import Evidence, Frame, FxNode, IrOp, Op, Stage
-from .encoding import Strings, differences, shown, space_text, tensor_text
+from .encoding import Handles, Strings, differences, shown, space_text, tensor_text
 from .escape import ShortPaths
 
 _MEASURED, _INFERRED, _MISSING = "m", "i", "x"
@@ -48,7 +48,11 @@ class _Columns:
 
     facts: Attributor
     strings: Strings = field(factory=Strings)
+    handles: Handles = field(init=False)
     frames: dict[tuple[int, int, int, int], int] = field(factory=dict)
+
+    def __attrs_post_init__(self) -> None:
+        self.handles = Handles(self.strings)
 
     @cached_property
     def lineage(self) -> Lineage:
@@ -124,6 +128,7 @@ class _Columns:
         return {
             **parts,
             "frames": [list(frame) for frame in self.frames],
+            "handles": self.handles.rows,
             "strings": self.strings.texts,
         }
 
@@ -229,6 +234,7 @@ class _Columns:
             "serves": [number(", ".join(each.serves)) for each in found],
             "pass": [number(each.pass_name) for each in found],
             "handle": [str(op.handle.id) if op.handle else "" for op in ops],
+            "json": [self.handles.number(op.handle) for op in ops],
             "space": [number(space_text(op)) for op in ops],
             "tensors": [[number(tensor_text(arg)) for arg in op.args] for op in ops],
             "stacks": [_stacks(each.locations, stacks) for each in found],
@@ -243,6 +249,7 @@ class _Columns:
             "state": [number(state) for state in self.files.values()],
             "presence": [number(file.handle_presence) for file in files],
             "handle": [str(file.handle.id) if file.handle else "" for file in files],
+            "json": [self.handles.number(file.handle) for file in files],
         }
 
     def _kernels(self) -> list[dict[str, Any]]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from attrs import define, field
 
-from ..model import Op, OpArg
+from ..model import DebugHandle, Op, OpArg
 from .escape import visible
 
 _LONGEST = 2000
@@ -27,6 +28,45 @@ class Strings:
             self._numbers[text] = len(self.texts)
             self.texts.append(shown(text))
         return self._numbers[text]
+
+
+@define
+class Handles:
+    """Handles by number, each kept once, as rows of numbers of texts.
+
+    A row has the id, the source's file, line and column, the ATen overload, the chain,
+    the numbers of the handles that it was fused from, and its history.
+    """
+
+    strings: Strings
+    rows: list[list[Any]] = field(factory=list)
+    _numbers: dict[DebugHandle, int] = field(factory=dict)
+
+    def number(self, handle: DebugHandle | None) -> int:
+        """Return the number of a handle; -1 for None."""
+        if handle is None:
+            return -1
+        if handle not in self._numbers:
+            row = self._row(handle)
+            self._numbers[handle] = len(self.rows)
+            self.rows.append(row)
+        return self._numbers[handle]
+
+    def _row(self, handle: DebugHandle) -> list[Any]:
+        text, source = self.strings.number, handle.source
+        return [
+            str(handle.id),
+            text(source.file) if source else -1,
+            source.start_line if source else 0,
+            source.start_col if source else 0,
+            text(handle.aten_op),
+            [text(name) for name in handle.ir_chain],
+            [self.number(part) for part in handle.fused_from],
+            [
+                [text(step.kind), text(step.pass_name), text(step.reason)]
+                for step in handle.transform_history
+            ],
+        ]
 
 
 def shown(text: str) -> str:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from importlib.resources import files
+from typing import Any
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 
@@ -17,12 +19,12 @@ from ..analysis.attribution import Attributor
 from ..analysis.coverage import measure_coverage
 from ..analysis.losses import find_losses
 from ..analysis.matrix import CellState, build_matrix
-from ..model import Bundle, Observation, Stage
+from ..model import Bundle, Observation, Redaction, Stage
 from .columns import column_data
 from .encoding import shown
 
-_STYLES = ("page.css", "explorer.css", "print.css")
-_SCRIPTS = ("graph.js", "details.js", "columns.js", "page.js")
+_STYLES = ("page.css", "explorer.css", "figure.css", "print.css")
+_SCRIPTS = ("graph.js", "details.js", "columns.js", "figure.js", "page.js")
 _TITLES = {
     "source": "Source",
     Stage.FX_PRE_GRAD: "FX pre-grad",
@@ -31,6 +33,12 @@ _TITLES = {
     Stage.LOOP_IR_POST: "LoopLevelIR post",
     Stage.OP_SPEC: "OpSpec",
     Stage.SUPER_DSC: "SuperDSC",
+}
+_WARNINGS = {
+    Redaction.NONE: "This page contains source of the model.",
+    Redaction.PATHS: "This page contains source of the model. Its paths are stand-ins.",
+    Redaction.SOURCE: "The source of the model was taken out.",
+    Redaction.ALL: "Source, paths and names of the model are stand-ins.",
 }
 _WORDS = {
     CellState.ALL: "on all",
@@ -42,39 +50,34 @@ _WORDS = {
 }
 
 
-def render(bundle: Bundle) -> bytes:
-    """Return the page of a bundle as UTF-8.
+def render(*bundles: Bundle) -> bytes:
+    """Return the page of some bundles as UTF-8; it shows one of them at a time.
 
-    The same bundle gives the same bytes.
+    The same bundles give the same bytes.
 
     Args:
-        bundle: The bundle.
+        *bundles: The bundles, at least one; the first is the one that is shown first.
     """
-    return render_facts(Attributor(bundle))
+    return render_facts(*map(Attributor, bundles))
 
 
-def render_facts(facts: Attributor) -> bytes:
-    """Return the page of a bundle whose attribution may be at hand already."""
+def render_facts(*facts: Attributor) -> bytes:
+    """Return the page of bundles whose attribution may be at hand already."""
     script = "\n".join(_file(name) for name in _SCRIPTS)
     style = "\n".join(_file(name) for name in _STYLES)
-    bundle = facts.bundle
+    compiles = [
+        _compile(each, name, number)
+        for number, (each, name) in enumerate(zip(facts, _names(facts), strict=True))
+    ]
     text = (
         _environment()
         .get_template("page.html.j2")
         .render(
-            title=bundle.run.name or bundle.compile.graph,
-            compile=bundle.compile,
-            run=bundle.run,
-            redaction=bundle.redaction,
-            coverage=measure_coverage(facts.attributions),
-            columns=list(_titled_columns(bundle)),
-            matrix=build_matrix(bundle),
+            title=compiles[0]["title"],
+            compiles=compiles,
+            columns=list(_titled_columns(facts[0].bundle)),
             stages=[stage.label for stage in Stage],
             words=_WORDS,
-            losses=find_losses(bundle),
-            passes=bundle.passes,
-            observations=[(each, _note(each)) for each in bundle.all_observations],
-            data=column_data(facts),
             script=script,
             script_digest=_digest(script),
             style=style,
@@ -82,6 +85,46 @@ def render_facts(facts: Attributor) -> bytes:
         )
     )
     return text.encode("utf-8", "backslashreplace")
+
+
+def _compile(facts: Attributor, name: str, number: int) -> dict[str, Any]:
+    """Return what the template shows of one bundle.
+
+    Args:
+        facts: The bundle and its attribution.
+        name: The bundle's name in links, unique in the page.
+        number: Its place in the page.
+    """
+    bundle = facts.bundle
+    columns = _titled_columns(bundle)
+    return {
+        "title": bundle.run.name or bundle.compile.graph,
+        "suffix": f"-{number}" if number else "",
+        "compile": bundle.compile,
+        "run": bundle.run,
+        "warning": _WARNINGS[bundle.redaction],
+        "coverage": measure_coverage(facts.attributions),
+        "matrix": build_matrix(bundle),
+        "losses": find_losses(bundle),
+        "passes": bundle.passes,
+        "observations": [(each, _note(each)) for each in bundle.all_observations],
+        "data": {
+            **column_data(facts),
+            "name": name,
+            "why": {each["id"]: shown(each["why"]) for each in columns},
+        },
+    }
+
+
+def _names(facts: Sequence[Attributor]) -> list[str]:
+    """Return a name for each bundle; one that is taken gets a number behind it."""
+    taken: Counter[str] = Counter()
+    names = []
+    for each in facts:
+        name = shown(each.bundle.run.name or each.bundle.compile.graph)
+        taken[name] += 1
+        names.append(name if taken[name] == 1 else f"{name}~{taken[name]}")
+    return names
 
 
 def _environment() -> Environment:

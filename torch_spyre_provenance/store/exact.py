@@ -194,7 +194,11 @@ def _shared(structure: Hook) -> Hook:
     cache: dict[bytes, Any] = {}
 
     def share(value: Any, cls: object) -> Any:
-        key = orjson.dumps(value)
+        try:
+            key = orjson.dumps(value)
+        except TypeError:
+            # A lone surrogate, which a Linux path can hold.
+            return structure(value, cls)
         known = cache.get(key)
         if known is None:
             known = structure(value, cls)

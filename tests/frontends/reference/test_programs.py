@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 TOLERANCE = 1e-3
 """Largest relative and absolute difference in fp32, after up to fifteen lines."""
 
-FEW, MANY = 8, 400
+FEW, MANY = 8, 200
 """How many programs are compiled by default, and with ``--update-goldens``."""
 
 FOUND: dict[str, Program] = {}
@@ -30,6 +30,8 @@ def assert_equals_eager(program):
         torch.testing.assert_close(got.cpu(), want, rtol=TOLERANCE, atol=TOLERANCE)
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
 def test_random_programs(compiled, request):
     """Whatever the lines are and read, the results are those of eager."""
     everything = request.config.getoption("--update-goldens")

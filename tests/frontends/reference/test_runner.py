@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import pytest
 import sympy
 import torch
 
+from torch_spyre_provenance.errors import UnsupportedError
 from torch_spyre_provenance.frontends import reference
 from torch_spyre_provenance.frontends.host.layout import DataFormats
 from torch_spyre_provenance.frontends.host.memory import to_spyre
-from torch_spyre_provenance.frontends.reference.op_spec import OpSpec, TensorArg
+from torch_spyre_provenance.frontends.reference.op_spec import (
+    LoopSpec,
+    OpSpec,
+    TensorArg,
+)
 from torch_spyre_provenance.frontends.reference.runner import SpyreSDSCKernelRunner
 
 c0, c1 = sympy.symbols("c0 c1")
@@ -120,3 +126,10 @@ def test_parameters_reach_the_op():
         constants={"clipMin": 1.0, "clipMax": 2.0},
     )
     assert [1.0, 1.0, 2.0, 2.0] == actual.tolist()
+
+
+def test_a_counted_loop_is_refused():
+    """Nothing here makes one; running its body once would be a wrong result."""
+    loop = LoopSpec(count=sympy.Integer(2), body=[])
+    with pytest.raises(UnsupportedError, match="no counted loop"):
+        SpyreSDSCKernelRunner("k", "", [loop])

@@ -91,6 +91,7 @@ def flat(value):
     return [tensor for item in value for tensor in flat(item)]
 
 
+@pytest.mark.slow
 def test_operator(compiled, cells, case):
     """Its results have eager's types, shapes and values, whatever form they come in."""
     name, dtype = case

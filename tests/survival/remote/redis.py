@@ -12,7 +12,7 @@ from pathlib import Path
 class exceptions:  # noqa: N801  the name of the real one
     """What the real module raises."""
 
-    class ConnectionError(Exception):  # noqa: A001, N818  the same
+    class ConnectionError(Exception):  # noqa: A001  the same
         """The server cannot be reached."""
 
 

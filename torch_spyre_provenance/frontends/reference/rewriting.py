@@ -95,8 +95,9 @@ def add_buffer(
         buffer = make()
     buffer._post_init_setattr("origin_node", node)
     operation = graph.operations.pop()
-    place = 0 if before is None else graph.operations.index(before)
-    graph.operations.insert(place, operation)
+    # By identity: comparing two operations compares all that is in them.
+    places = (n for n, other in enumerate(graph.operations) if other is before)
+    graph.operations.insert(next(places, 0), operation)
     return buffer
 
 

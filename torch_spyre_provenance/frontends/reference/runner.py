@@ -20,7 +20,7 @@ from torch_spyre_provenance.errors import UnsupportedError
 from ..host.memory import to_host
 from . import op_table
 from .coordinates import evaluate, offset_of
-from .op_spec import OpSpec, Spec, TensorArg, walk
+from .op_spec import LoopSpec, OpSpec, Spec, TensorArg, walk
 
 
 class SpyreUnimplementedRunner:
@@ -50,11 +50,16 @@ class SpyreSDSCKernelRunner:
     Attributes:
         kernel_name: The kernel's name.
         code_dir: Its directory.
+
+    Raises:
+        UnsupportedError: There is a counted loop, or an op that the host lacks.
     """
 
     def __init__(self, name: str, code_dir: str, specs: Sequence[Spec]) -> None:
         self.kernel_name = name
         self.code_dir = code_dir
+        if any(isinstance(spec, LoopSpec) for spec in specs):
+            raise UnsupportedError(f"the host runs no counted loop: {name}")
         self._steps = tuple(
             _step(spec) for spec in walk(specs) if isinstance(spec, OpSpec)
         )
@@ -220,40 +225,33 @@ def _access(
     argument: TensorArg, symbols: list[sympy.Symbol], extents: tuple[int, ...]
 ) -> Access:
     offset = offset_of(argument.device_coordinates, argument.stride_map)
-    access = _access_at(offset, tuple(symbols), extents)
-    return evolve(access, argument=argument.arg_index)
-
-
-# The layers of a model have the same accesses, so most of them have been seen before.
-@functools.lru_cache(maxsize=1024)
-def _access_at(
-    offset: sympy.Expr, symbols: tuple[sympy.Symbol, ...], extents: tuple[int, ...]
-) -> Access:
-    affine = _strides(offset, symbols)
-    start = int(offset.subs(dict.fromkeys(symbols, 0))) if affine is not None else 0
+    start, strides = _affine(offset, tuple(symbols))
     return Access(
-        argument=0,
+        argument=argument.arg_index,
         offset=start,
-        strides=affine,
-        indices=None if affine is not None else _indices(offset, symbols, extents),
+        strides=strides,
+        indices=None if strides is not None else _indices(offset, symbols, extents),
         loops=tuple(symbol in offset.free_symbols for symbol in symbols),
     )
 
 
-def _strides(
-    offset: sympy.Expr, symbols: Sequence[sympy.Symbol]
-) -> tuple[int, ...] | None:
+# The layers of a model have the same accesses, so most of them have been seen before.
+@functools.lru_cache(maxsize=4096)
+def _affine(
+    offset: sympy.Expr, symbols: tuple[sympy.Symbol, ...]
+) -> tuple[int, tuple[int, ...] | None]:
+    """Return the start and the strides of an offset; no strides if it is not affine."""
     coefficients = [offset.coeff(symbol) for symbol in symbols]
     rest = sympy.expand(
         offset - sum(c * s for c, s in zip(coefficients, symbols, strict=True))
     )
     if rest.free_symbols or not all(c.is_Integer for c in coefficients):
-        return None
-    return tuple(int(c) for c in coefficients)
+        return 0, None
+    return int(rest), tuple(int(c) for c in coefficients)
 
 
 def _indices(
-    offset: sympy.Expr, symbols: Sequence[sympy.Symbol], extents: tuple[int, ...]
+    offset: sympy.Expr, symbols: list[sympy.Symbol], extents: tuple[int, ...]
 ) -> torch.Tensor:
     axes = []
     for axis, (symbol, n) in enumerate(zip(symbols, extents, strict=True)):

@@ -42,12 +42,12 @@ class Details {
   one(entity) {
     const column = this.graph.column(entity);
     const title = make("h2", {}, this.title(entity, column));
-    const link = make("a", { href: `#${encodeURI(this.graph.link(entity))}` }, "link");
+    const link = make("a", { href: this.app.address(this.graph.link(entity)) }, "link");
     title.append(" ", link);
     const shown = {
       source: () => [this.facts(this.lineFacts(entity))],
       op_spec: () => this.op(entity),
-      super_dsc: () => [this.facts(this.fileFacts(entity))],
+      super_dsc: () => [this.facts(this.fileFacts(entity)), ...this.json(entity)],
     }[column];
     return [title, ...(shown ? shown() : this.node(entity)), this.steps(entity)];
   }
@@ -111,7 +111,8 @@ class Details {
         .value(entity, "tensors")
         .map((number) => ["tensor", this.graph.string(number)]),
     ]);
-    return [facts, ...this.graph.value(entity, "stacks").map((n) => this.stack(n))];
+    const stacks = this.graph.value(entity, "stacks").map((n) => this.stack(n));
+    return [facts, ...stacks, ...this.json(entity)];
   }
 
   node(entity) {
@@ -128,6 +129,37 @@ class Details {
     ]);
     const stack = this.graph.value(entity, "stack");
     return stack === undefined || stack < 0 ? [facts] : [facts, this.stack(stack)];
+  }
+
+  /** Return the handle as it stands in the SDSC file, folded; nothing for none. */
+  json(entity) {
+    const number = this.graph.value(entity, "json");
+    if (number < 0) return [];
+    const handle = { debug_handle_: this.handle(number) };
+    const isFile = this.graph.column(entity) === "super_dsc";
+    const whole = isFile ? { [this.graph.text(entity, "note")]: handle } : handle;
+    const text = make("pre", {}, JSON.stringify(whole, null, 1));
+    const note = isFile ? "JSON, as far as it is recorded" : "debug_handle_ as JSON";
+    return [make("details", {}, make("summary", {}, note), text)];
+  }
+
+  handle(number) {
+    const row = this.graph.data.handles[number];
+    const [id, file, line, column, aten, chain, parts, history] = row;
+    const text = (n) => (n < 0 ? null : this.graph.string(n));
+    const source = { file: text(file), start_line: line, start_col: column };
+    return {
+      id,
+      source: file < 0 ? null : source,
+      aten_op: text(aten),
+      ir_chain: chain.map(text),
+      fused_from: parts.map((part) => this.handle(part)),
+      transform_history: history.map(([kind, pass, reason]) => ({
+        kind: text(kind),
+        pass_name: text(pass),
+        reason: text(reason),
+      })),
+    };
   }
 
   /** Return a stack, innermost frame first; its frames lead to their lines. */

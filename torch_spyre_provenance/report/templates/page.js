@@ -2,7 +2,9 @@
 
 class App {
   constructor() {
-    const data = JSON.parse(document.getElementById("data").textContent);
+    this.compiles = document.getElementById("compile");
+    const data = this.chooseCompile();
+    this.name = data.name;
     const roots = [...document.querySelectorAll(".column")];
     const order = roots.map((root) => root.dataset.column);
     this.titles = Object.fromEntries(
@@ -20,6 +22,10 @@ class App {
     this.columns = roots.map(
       (root, number) => new Column(this.graph, order[number], root, this),
     );
+    roots.forEach((root, number) => {
+      root.querySelector(".why").textContent = data.why[order[number]];
+    });
+    this.figure = new Figure(this.graph, document.getElementById("figure"), this);
     this.tree = new ModuleTree(this.graph, document.getElementById("tree"), this);
     this.listen();
     this.details.show([]);
@@ -28,7 +34,33 @@ class App {
     document.documentElement.dataset.ready = performance.now().toFixed(1);
   }
 
+  /** Show the compile that the address names, else the first; return its data. */
+  chooseCompile() {
+    const blocks = [...document.querySelectorAll("script.data")];
+    const names = this.compiles ? [...this.compiles.options].map((o) => o.value) : [];
+    const number = Math.max(0, names.indexOf(splitLink().compile));
+    const data = JSON.parse(blocks[number].textContent);
+    for (const part of document.querySelectorAll("[data-compile]")) {
+      part.hidden = part.dataset.compile !== data.name;
+    }
+    if (!number) return data;
+    this.compiles.selectedIndex = number;
+    for (const link of document.querySelectorAll("header nav a:not([href='#figure'])")) {
+      link.hash += `-${number}`;
+    }
+    return data;
+  }
+
+  /** Open another compile: the page once more, for it holds one at a time. */
+  openCompile(name) {
+    location.hash = `compile=${encodeURIComponent(name)}`;
+    location.reload();
+  }
+
   listen() {
+    this.compiles?.addEventListener("change", () =>
+      this.openCompile(this.compiles.value),
+    );
     this.query = document.getElementById("query");
     this.filter = document.getElementById("evidence");
     this.output = document.getElementById("found");
@@ -69,6 +101,7 @@ class App {
       } else if (column !== from || this.onlyLit) column.revealLit();
     }
     this.details.show(entities, label, more);
+    this.figure.show(this.lit);
     this.remember(entities);
     this.renderAll();
   }
@@ -157,16 +190,23 @@ class App {
   /** Keep the choice in the address, so that a reload and a bookmark bring it back. */
   remember(entities) {
     const one = entities.length === 1 ? this.graph.link(entities[0]) : "";
-    const url = one ? `#${encodeURI(one)}` : location.pathname + location.search;
+    const url = this.address(one) || location.pathname + location.search;
     history.replaceState(null, "", url);
   }
 
+  /** Return the address of a link, with the compile where there are several. */
+  address(link) {
+    const own = this.compiles ? `compile=${encodeURIComponent(this.name)}` : "";
+    const parts = [own, encodeURI(link)].filter(Boolean);
+    return parts.length ? `#${parts.join(";")}` : "";
+  }
+
   followLink() {
-    let link = location.hash.slice(1);
-    try {
-      link = decodeURI(link);
-    } catch {
-      return; // an address that somebody cut short
+    const { compile, link } = splitLink();
+    if (compile !== null && compile !== this.name && this.compiles) {
+      const isKnown = [...this.compiles.options].some((o) => o.value === compile);
+      if (isKnown) return location.reload();
+      this.output.textContent = `not in this page: ${compile}`;
     }
     if (!link.includes("=")) return;
     const entity = this.graph.follow(link);
@@ -194,6 +234,19 @@ class App {
       this.svg.setAttribute("height", this.area.clientHeight);
       drawEdges(this.svg, this);
     });
+  }
+}
+
+/** Return the compile and the link that the address names; null and "" for none. */
+function splitLink() {
+  const [, own, rest] = /^#(?:compile=([^;]*);?)?(.*)$/.exec(location.hash) || [];
+  try {
+    return {
+      compile: own === undefined ? null : decodeURIComponent(own),
+      link: decodeURI(rest || ""),
+    };
+  } catch {
+    return { compile: null, link: "" }; // an address that somebody cut short
   }
 }
 
