@@ -16,7 +16,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help setup audit test lint types format golden bench bench-quick bench-gate \
-    bench-compare fidelity models scaling test-torch-spyre check clean
+    bench-compare fidelity fuzz models scaling survival test-torch-spyre check clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-18s %s\n", $$1, $$2}' Makefile
@@ -75,6 +75,13 @@ bench-compare: $(STAMP)  ## The hot pieces against the last run of this target
 
 scaling: $(STAMP)  ## How the cost of recording grows with the number of ops (long)
 	$(BIN)/python -m benchmarks.scaling $(ARGS)
+
+survival: $(STAMP)  ## 8 processes x 25 compiles, 2,000 bundles exported (long)
+	SURVIVAL_PROCESSES=8 SURVIVAL_COMPILES=25 EXPORT_BUNDLES=2000 \
+	    $(BIN)/python -m pytest tests/survival tests/export $(ARGS)
+
+fuzz: $(STAMP)  ## 100,000 damaged bundles through all that reads one (long)
+	FUZZ_CASES=100000 $(BIN)/python -m pytest tests/survival/test_fuzz.py $(ARGS)
 
 models: $(STAMP)  ## All architectures; writes docs/models.md (long)
 	$(BIN)/python -m pytest tests/models --update-goldens $(ARGS)

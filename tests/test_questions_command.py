@@ -99,6 +99,13 @@ def test_a_report_has_several_forms(capsys, form: str, start: str):
     assert (code, errors, output[: len(start)]) == (ExitCode.OK, "", start)
 
 
+def test_json_is_an_option_everywhere(capsys):
+    """For a report it is the same as its format."""
+    code, output, _ = run(capsys, "report", MLP, "--json")
+
+    assert (code, output) == run(capsys, "report", MLP, "--format", "json")[:2]
+
+
 def test_the_json_report_has_each_op(capsys):
     """Counts, the attribution of each op, and the matrix."""
     _, output, _ = run(capsys, "report", MLP, "--format", "json")

@@ -85,7 +85,7 @@ def profiled(tmp_path_factory) -> Profiled:
         model.to("spyre")
         step(words(1, 4), [0, 1, 2, 3])
         step(words(1, 1), [4])
-        with profile(activities=[ProfilerActivity.CPU]) as profiler:
+        with profile(activities=[ProfilerActivity.CPU], acc_events=True) as profiler:
             step(words(1, 1), [5])
     profiler.export_chrome_trace(str(root / "trace.json"))
     return Profiled(
@@ -299,7 +299,7 @@ def trained(tmp_path_factory) -> Profiled:
         compiled = torch.compile(model.to("spyre"))
         inputs = torch.randn(2, 64).to("spyre")
         compiled(inputs).sum().backward()
-        with profile(activities=[ProfilerActivity.CPU]) as profiler:
+        with profile(activities=[ProfilerActivity.CPU], acc_events=True) as profiler:
             compiled(inputs).sum().backward()
     profiler.export_chrome_trace(str(root / "trace.json"))
     return Profiled(

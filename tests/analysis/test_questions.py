@@ -24,6 +24,7 @@ from torch_spyre_provenance.errors import NotFoundError
 from torch_spyre_provenance.model import Frame, KernelFiles, ModuleCall
 
 RELU = "aten.relu.default"
+KEY = "abcdefgh234567yz"
 
 
 def model():
@@ -62,6 +63,9 @@ def ask(question: str, value=None) -> Answer:
     ("question", "subject", "paths"),
     [
         (KERNEL, Subject.KERNEL, "0 1 2"),
+        (f"launch_jobplan:{KERNEL}", Subject.EVENT, "0 1 2"),
+        (f"launch_kernel:{KERNEL}", Subject.EVENT, "0 1 2"),
+        (f"{KERNEL}#3", Subject.EVENT, "0 1 2"),
         (f"{KERNEL}:1", Subject.OP, "1"),
         ("model.py:10", Subject.LINE, "0"),
         ("/models/model.py:20", Subject.LINE, "1"),
@@ -160,3 +164,14 @@ def test_the_recorded_model_answers():
     ops = {n: [op.op.op for op in ask(f"models.py:{n}", value).ops] for n in (17, 18)}
 
     assert ops == {17: ["batchmatmul", "add"], 18: ["relufwd"]}
+
+
+@pytest.mark.parametrize("name", [KEY, f"spyre_kernel_v1_fused_add_relu_{KEY}#12"])
+def test_a_key_names_the_kernels_that_have_it(name):
+    """Where keys are known; without them there is nothing of that name."""
+    value = Attributor(model())
+    found = answer(value, name, {KERNEL: KEY, "other": "b" * 16})
+
+    assert (found.subject, len(found.ops)) == (Subject.EVENT, 3)
+    with pytest.raises(NotFoundError):
+        answer(value, name)

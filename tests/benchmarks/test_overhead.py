@@ -98,6 +98,7 @@ def step(x):
     return torch.relu(x @ x)
 
 
+@pytest.mark.filterwarnings("ignore:dynamo_pgo force disabled")
 def test_patching_recorder_captures_all_stages_and_takes_itself_back(tmp_path):
     """It sees what we see, so the comparison is fair, and leaves torch as it was."""
     from torch._inductor import compile_fx

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 import sys
 import types
+from pathlib import Path
 
 import pytest
 import torch
 from torch._inductor.codecache import PyCodeCache
-from torch._inductor.utils import fresh_cache, run_and_get_code
+from torch._inductor.utils import fresh_cache
 from torch.profiler import ProfilerActivity, profile
 
 from torch_spyre_provenance import record
@@ -42,8 +43,9 @@ class Built:
         function = types.FunctionType(model.__code__.replace(), globals())
         known = set(PyCodeCache.modules)
         self.compiled = torch.compile(function, dynamic=False)
-        self.result, (self.code,) = run_and_get_code(self.compiled, *inputs())
+        self.result = self.compiled(*inputs())
         (self.module,) = (each for each in PyCodeCache.modules if each not in known)
+        self.code = Path(self.module.__file__).read_text()
 
     def run(self):
         """Call it once more."""
@@ -148,10 +150,9 @@ def _entered(built: Built) -> list[str]:
     within: list[types.FrameType] = []
 
     def note(frame, event, _):
-        is_generated = frame.f_globals.get("__name__") == built.module.__name__
+        is_generated = frame.f_code.co_filename == built.module.__file__
         if event == "call" and (within or is_generated):
             within.append(frame)
-            # The module's own name is that of its file, which differs.
             where = "generated" if is_generated else frame.f_globals["__name__"]
             entered.append(f"{where}.{frame.f_code.co_name}")
         elif event == "return" and within and frame is within[-1]:
@@ -169,6 +170,6 @@ def _events(built: Built) -> list[str]:
     built.run()
     with profile(activities=[ProfilerActivity.CPU]) as profiled:
         built.run()
-    # Regions are numbered, as compiles are.
-    names = (event.name for event in profiled.events())
-    return [re.sub(r"Region: \d+/\d+", "Region", name) for name in names]
+    # Regions are numbered, as compiles are; a graph is called by its cache key.
+    names = (re.sub(r"Region: \d+/\d+", "Region", e.name) for e in profiled.events())
+    return [re.sub(r"CompiledFxGraph \w+", "CompiledFxGraph", name) for name in names]

@@ -205,4 +205,4 @@ def test_a_page_says_what_it_shows(redaction):
 
     has_source = redaction in {Redaction.NONE, Redaction.PATHS}
     assert has_source == ("contains source of the model" in warning)
-    assert (redaction is Redaction.NONE) == ("stand-ins" not in warning and has_source)
+    assert (redaction is not Redaction.NONE) == (f"Redacted ({redaction})" in warning)

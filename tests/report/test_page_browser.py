@@ -12,7 +12,8 @@ import pytest
 from bundle_factory import bundle, fx, ir, kernel, line, recorded, spec
 from report.many_ops import many_ops
 
-from torch_spyre_provenance.model import Bundle
+from torch_spyre_provenance.analysis.redaction import redact
+from torch_spyre_provenance.model import Bundle, Redaction
 from torch_spyre_provenance.report.html import render
 
 KERNEL = "sdsc_fused_addmm_linear_relu_0"
@@ -79,6 +80,7 @@ def pages(tmp_path_factory) -> Callable[[str], Path]:
     return page_of
 
 
+MADE["redacted"] = redact((recorded("simple_mlp_torch2.13"),), Redaction.ALL)[0]
 SEVERAL = ("simple_mlp_torch2.13", "attention_torch2.13")
 
 
@@ -498,6 +500,20 @@ def test_a_box_is_a_choice(open_tab):
 
     assert tab.lineage() == ADDITION
     assert tab.page.locator("#figure .box.chosen").count() == 1
+
+
+def test_a_redacted_bundle_has_its_page(open_tab):
+    """The same lineage under stand-ins: nothing of the model is left."""
+    tab = open_tab("redacted")
+    tab.page.locator(".column.op_spec .row:not(.kernel)").nth(1).click()
+    text = tab.page.content()
+
+    assert {column: len(lit) for column, lit in tab.lineage().items()} == {
+        column: len(lit) for column, lit in ADDITION.items()
+    }
+    assert "stand-ins" in tab.page.locator("header .warning").inner_text()
+    for word in ("fc1", "self.", "models.py", "/home/"):
+        assert word not in text.partition("<script>")[0]
 
 
 def test_too_much_is_not_drawn(open_tab):

@@ -121,6 +121,8 @@ def test_a_directory_with_a_sidecar_is_one(tmp_path: Path):
         (("show",), 0, f"kernel  {KERNEL}"),
         (("show", "model.py:11"), 0, "1 op in 1 kernel"),
         (("show", FUSED), 0, "measured (own-stack"),
+        (("show", KEYS[0]), 0, "2 ops in 1 kernel"),
+        (("show", f"spyre_kernel_v1_fused_mm_{KEYS[1]}#4"), 0, "model.py:20"),
         (("show", f"{KERNEL}:0.0"), 0, "aten.mm.default"),
         (("report",), 0, "# Source-to-Kernel Provenance"),
         (("check", "--min-attributed", "100%"), 0, "3 of 3 ops have a line"),

@@ -27,6 +27,11 @@ def layer(x):
     return torch.relu(x @ x) + 1
 
 
+def usual(x):
+    """Compute it once more."""
+    return torch.relu(x @ x) + 1
+
+
 def special(x):
     """Compute it on another line."""
     return torch.relu(x @ x) + 1
@@ -111,9 +116,8 @@ def rank(out):
     number, size = torch.distributed.get_rank(), torch.distributed.get_world_size()
     with torch_spyre_provenance.record(out=out, strict=True) as recording:
         torch.compile(layer)(host_data())
-        torch.compile(special if number == size - 1 else layer, dynamic=False)(
-            torch.ones(128, 128).to("spyre")
-        )
+        last = special if number == size - 1 else usual
+        torch.compile(last)(host_data())
     torch.distributed.barrier()
     torch.distributed.destroy_process_group()
     return len(recording.bundles)

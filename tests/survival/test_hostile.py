@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
 import unicodedata
+from pathlib import Path
 from typing import get_args, get_type_hints
 
 import pytest
@@ -82,8 +82,8 @@ def printed(taken):
     return {
         "markdown": markdown.render_facts(facts),
         "mermaid": mermaid.render_facts(facts),
-        "summary": summary_text(taken, "/out"),
-        "findings": findings_text("/out", verify(taken)),
+        "summary": summary_text(taken, Path("/out")),
+        "findings": findings_text(Path("/out"), verify(taken)),
         "jobs": jobs_text(merge([("/a", taken), ("/b", recorded("twice_torch2.13"))])),
     }
 
@@ -125,8 +125,7 @@ def test_labels_stay_inside_their_quotes_in_mermaid(printed):
         assert row.count('"') % 2 == 0
         labels = re.findall(r'"([^"]*)"', row)
         rest = re.sub(r'"[^"]*"', '""', row)
-        assert "click" not in rest
-        assert "%%" not in rest
+        assert not re.match(r"\s*(?:click|style|%%)", rest)
         assert not any("<" in label.replace("<br", "") for label in labels)
 
 
@@ -176,8 +175,10 @@ def page(taken, tmp_path_factory):
 def test_the_corpus_is_inert_in_a_browser(page):
     """Nothing is run, nothing is fetched, no element of the corpus exists."""
     tab, asked, said = page
-    for row in tab.locator(".column .row").all()[:20]:
-        row.click()
+    for column in tab.locator(".column").all():
+        rows = column.locator('.row:not([aria-disabled="true"])')
+        if rows.count():
+            rows.first.click()
     assert "taken" != tab.title()
     assert 1 == len(asked)
     assert [] == said
@@ -191,6 +192,5 @@ def test_the_corpus_is_inert_in_a_browser(page):
 def test_the_corpus_is_shown(page, taken):
     """Inert does not mean lost: the texts are there to be read."""
     tab, _, _ = page
-    shown = tab.evaluate("document.getElementById('data').textContent")
+    shown = tab.evaluate("document.body.innerText")
     assert "onerror" in shown
-    assert json.loads(shown)

@@ -144,7 +144,7 @@ def test_torchrun_ranks_are_merged(tmp_path, capsys):
         sorted(m["rank"] for m in variant["members"]) for variant in other["variants"]
     ]
     moved = other["variants"][1]["difference"]["moved"]
-    assert {"layer", "special"} == {
+    assert {"usual", "special"} == {
         function_at(pair[side]["lines"][0]["line"])
         for pair in moved
         for side in ("before", "after")

@@ -84,26 +84,11 @@ CONTRACTIONS = frozenset(
 """Operators whose work is one matrix multiplication, whatever else they add to it."""
 
 MOVERS = VIEWS | {
-    "_to_copy",
-    "clone",
-    "constant",
-    "constant_pad_nd",
-    "convert_element_type",
-    "copy",
-    "copy_",
-    "copy_f",
-    "device_put",
-    "empty",
-    "empty_strided",
-    "fill",
-    "full",
-    "identity",
-    "new_empty",
-    "overwrite",
-    "overwrite_f",
-    "restickify",
-    "scalar_tensor",
-    "to_dtype_cpu",
+    *("_to_copy", "arange", "clone", "constant", "constant_pad_nd", "copy", "copy_"),
+    *("convert_element_type", "copy_f", "device_put", "empty", "empty_strided", "fill"),
+    *("full", "full_like", "identity", "iota", "new_empty", "new_full", "new_zeros"),
+    *("ones", "ones_like", "overwrite", "overwrite_f", "restickify", "scalar_tensor"),
+    *("to_dtype_cpu", "zeros", "zeros_like"),
 }
 """Operators that provide or move data: what a compiler may insert for its own ends.
 

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
 from functools import cached_property
 from pathlib import PurePosixPath
+from types import MappingProxyType
 
 from attrs import frozen
 
 from ..errors import NotFoundError
 from ..model import IrOp, Kernel, Op
 from .attribution import Attribution, Attributor, Location
+from .event_names import asked_key, kernel_name
 from .sdsc import SdscLink, link_files
 
 _LINE = re.compile(r"(?P<file>.+):(?P<line>\d+)")
@@ -32,6 +34,7 @@ class Subject(StrEnum):
     """
 
     KERNEL = "kernel"
+    EVENT = "event"
     OP = "op"
     HANDLE = "handle"
     LINE = "line"
@@ -77,19 +80,23 @@ class Answer:
     host_ops: tuple[IrOp, ...] = ()
 
 
-def answer(facts: Attributor, question: str) -> Answer:
+def answer(
+    facts: Attributor, question: str, keys: Mapping[str, str] = MappingProxyType({})
+) -> Answer:
     """Return what a bundle knows of a subject.
 
     Args:
         facts: The bundle and its attribution.
-        question: ``KERNEL``, ``KERNEL:spec.path``, a handle's id, ``file:line``, a
-            module's path, a file, or a kernel's directory or ``sdsc_N.json``. The end
-            of a file's path is enough, from a directory's name on.
+        question: ``KERNEL``, ``KERNEL:spec.path``, the name of a profiler's event, a
+            kernel's key, a handle's id, ``file:line``, a module's path, a file, or a
+            kernel's directory or ``sdsc_N.json``. The end of a file's path is enough,
+            from a directory's name on.
+        keys: torch-spyre's key of each kernel's content, by kernel, where it is known.
 
     Raises:
         NotFoundError: The bundle has no such thing; the error lists what is near.
     """
-    desk = _Desk(facts, question.strip())
+    desk = _Desk(facts, question.strip(), keys)
     found = next((each for ask in _ORDER if (each := ask(desk))), None)
     if found is None:
         near = desk.near()
@@ -104,6 +111,7 @@ class _Desk:
 
     facts: Attributor
     question: str
+    keys: Mapping[str, str]
 
     @cached_property
     def ops(self) -> tuple[KnownOp, ...]:
@@ -127,6 +135,15 @@ class _Desk:
         if self.question not in names:
             return None
         return self._ops(Subject.KERNEL, lambda op: op.kernel.name == self.question)
+
+    def of_event(self) -> Answer | None:
+        """Answer for the name of a profiler's event, or for a kernel's key."""
+        key = asked_key(self.question)
+        if key is not None:
+            names = {name for name, own in self.keys.items() if own == key}
+        else:
+            names = {kernel_name(self.question)}
+        return self._some(Subject.EVENT, lambda op: op.kernel.name in names)
 
     def of_op(self) -> Answer | None:
         """Answer for a kernel's name and a spec path."""
@@ -272,6 +289,7 @@ class _Desk:
 
 _ORDER = (
     _Desk.of_kernel,
+    _Desk.of_event,
     _Desk.of_op,
     _Desk.of_handle,
     _Desk.of_line,

@@ -8,7 +8,6 @@ event that still fits several kernels is joined to none, and says so.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from enum import StrEnum
 from functools import cached_property
@@ -19,11 +18,9 @@ from attrs import evolve, frozen
 from ..model import CompileKind, RunFacts
 from ..model.trace import Trace, TraceEvent
 from .enclosing import Region, find_regions
+from .event_names import is_launch, kernel_key, kernel_name
 from .recorded import KernelRef, Recorded
 
-_MARKED = re.compile(r"(?:launch_jobplan|launch_kernel):(?P<name>.+)")
-_KEYED = re.compile(r"spyre_kernel_v\d+_(?:.*_)?(?P<key>[a-z2-7]{16})(?:#\d+)?")
-_STEP = re.compile(r"#\d+$")
 _DEVICE = frozenset({"kernel", "privateuse1_kernel"})
 _MIRRORED = frozenset({"gpu_user_annotation"})
 
@@ -86,15 +83,8 @@ def join(trace: Trace, compiles: Iterable[Recorded]) -> tuple[Joined, ...]:
     return _Joiner(trace=trace, compiles=tuple(compiles)).join()
 
 
-def kernel_name(event: TraceEvent) -> str:
-    """Return the name of the kernel that an event stands for, without its marks."""
-    match = _MARKED.fullmatch(event.name)
-    return _STEP.sub("", match["name"] if match else event.name)
-
-
 def _key(event: TraceEvent) -> str | None:
-    match = _KEYED.fullmatch(event.name)
-    return event.provenance_key or (match["key"] if match else None)
+    return event.provenance_key or kernel_key(event.name)
 
 
 @frozen(kw_only=True, slots=False)
@@ -122,7 +112,7 @@ class _Joiner:
             return False
         return bool(
             event.category in _DEVICE
-            or _MARKED.fullmatch(event.name)
+            or is_launch(event.name)
             or _key(event)
             or event.handles
             or event.name in self._by_name
@@ -191,7 +181,7 @@ class _Joiner:
             found = tuple(each for each in self._kernels if fits(each))
             if found:
                 return found, clue
-        return self._by_name.get(kernel_name(event), ()), Clue.NAME
+        return self._by_name.get(kernel_name(event.name), ()), Clue.NAME
 
     def _refinements(
         self,
@@ -218,7 +208,7 @@ class _Joiner:
             )
         if event.handles:
             return "no bundle has a kernel with these debug_handle ids"
-        return f"no bundle has a kernel called {kernel_name(event)}"
+        return f"no bundle has a kernel called {kernel_name(event.name)}"
 
 
 def _identities(

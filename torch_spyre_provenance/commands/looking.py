@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -41,9 +42,12 @@ class ReportFormat(StrEnum):
     type=click.Path(dir_okay=False, path_type=Path),
     help="Write the page to this file instead: it needs nothing but a browser.",
 )
+@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 @reporting_errors
 @reading
-def report(bundles: tuple[Path, ...], form: str, html: Path | None) -> ExitCode:
+def report(
+    bundles: tuple[Path, ...], form: str, html: Path | None, *, as_json: bool
+) -> ExitCode:
     """Print the report of a bundle, rendered anew, or write it as a page.
 
     A page has all bundles that are given; a directory stands for those below it. Other
@@ -62,7 +66,8 @@ def report(bundles: tuple[Path, ...], form: str, html: Path | None) -> ExitCode:
         raise click.UsageError(f"{len(paths)} bundles are for a page: add --html FILE")
     bundle = paths[0]
     directory = bundle if bundle.is_dir() else bundle.parent
-    click.echo(_rendered(read_bundle(bundle), directory, ReportFormat(form)), nl=False)
+    wanted = ReportFormat.JSON if as_json else ReportFormat(form)
+    click.echo(_rendered(read_bundle(bundle), directory, wanted), nl=False)
     return ExitCode.OK
 
 
@@ -102,9 +107,9 @@ def _rendered(bundle: Bundle, directory: Path, form: ReportFormat) -> str:
 def show(bundle: Path, what: str | None, *, as_json: bool) -> ExitCode:
     """Print the summary of a bundle, or what it knows of WHAT.
 
-    WHAT is a line (model.py:42), a kernel, one op of it (KERNEL:spec.path), a handle's
-    decimal id, a module (layers.0.fc1), a source file, a kernel's directory or one of
-    its sdsc_N.json.
+    WHAT is a line (model.py:42), a kernel, one op of it (KERNEL:spec.path), the name of
+    a profiler's event, a kernel's key, a handle's decimal id, a module (layers.0.fc1),
+    a source file, a kernel's directory or one of its sdsc_N.json.
     """
     from ..store import read_bundle
 
@@ -124,9 +129,21 @@ def show(bundle: Path, what: str | None, *, as_json: bool) -> ExitCode:
     from ..report.answers import answer_facts, answer_text
 
     facts = Attributor(value)
-    found = answer(facts, what)
+    found = answer(facts, what, _keys(bundle, what))
     if as_json:
         click.echo(json.dumps(answer_facts(facts, found), indent=2))
     else:
         click.echo(answer_text(facts, found))
     return ExitCode.OK
+
+
+def _keys(path: Path, what: str) -> Mapping[str, str]:
+    """Return torch-spyre's keys of the kernels, where a key is asked for."""
+    from ..analysis.event_names import asked_key
+
+    if asked_key(what) is None:
+        return {}
+    from ..store.spyre_sidecar import read_sidecar
+
+    sidecar = read_sidecar(path)
+    return sidecar.keys if sidecar else {}

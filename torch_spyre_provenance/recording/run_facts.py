@@ -8,6 +8,7 @@ import os
 import platform
 import socket
 import sys
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 
@@ -114,7 +115,9 @@ def own_versions() -> tuple[tuple[str, str], ...]:
     )
 
 
+@cache
 def _version() -> str:
+    # Once: looking it up reads the metadata of a whole directory of packages.
     try:
         return metadata.version("torch_spyre_provenance")
     except metadata.PackageNotFoundError:

@@ -141,6 +141,7 @@ class _Text:
 
 _TITLES = {
     Subject.KERNEL: "kernel",
+    Subject.EVENT: "event",
     Subject.OP: "op",
     Subject.HANDLE: "handle",
     Subject.LINE: "line",

@@ -22,6 +22,7 @@ from ..analysis.matrix import CellState, build_matrix
 from ..model import Bundle, Observation, Redaction, Stage
 from .columns import column_data
 from .encoding import shown
+from .page import REPLACED
 
 _STYLES = ("page.css", "explorer.css", "figure.css", "print.css")
 _SCRIPTS = ("graph.js", "details.js", "columns.js", "figure.js", "page.js")
@@ -34,12 +35,7 @@ _TITLES = {
     Stage.OP_SPEC: "OpSpec",
     Stage.SUPER_DSC: "SuperDSC",
 }
-_WARNINGS = {
-    Redaction.NONE: "This page contains source of the model.",
-    Redaction.PATHS: "This page contains source of the model. Its paths are stand-ins.",
-    Redaction.SOURCE: "The source of the model was taken out.",
-    Redaction.ALL: "Source, paths and names of the model are stand-ins.",
-}
+_HAS_SOURCE = "This page contains source of the model."
 _WORDS = {
     CellState.ALL: "on all",
     CellState.SOME: "on some",
@@ -102,7 +98,7 @@ def _compile(facts: Attributor, name: str, number: int) -> dict[str, Any]:
         "suffix": f"-{number}" if number else "",
         "compile": bundle.compile,
         "run": bundle.run,
-        "warning": _WARNINGS[bundle.redaction],
+        "warning": _warning(bundle.redaction),
         "coverage": measure_coverage(facts.attributions),
         "matrix": build_matrix(bundle),
         "losses": find_losses(bundle),
@@ -114,6 +110,15 @@ def _compile(facts: Attributor, name: str, number: int) -> dict[str, Any]:
             "why": {each["id"]: shown(each["why"]) for each in columns},
         },
     }
+
+
+def _warning(redaction: Redaction) -> str:
+    """Return what a reader must know of the page before passing it on."""
+    has_source = redaction in (Redaction.NONE, Redaction.PATHS)
+    is_redacted = redaction is not Redaction.NONE
+    texts = [_HAS_SOURCE] if has_source else []
+    texts += [f"Redacted ({redaction}): {REPLACED}."] if is_redacted else []
+    return " ".join(texts)
 
 
 def _names(facts: Sequence[Attributor]) -> list[str]:

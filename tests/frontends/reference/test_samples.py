@@ -217,8 +217,12 @@ def test_the_passes_add_what_torch_spyre_adds(compiled, buffers, name):
     added = [seen for seen in buffers["after"] if seen[0] not in lowered]
     assert [[origin] for origin in sample.inserted] == [names for _, names in added]
     assert [sample.ops] == compiled.ops
-    assert [op for op in sample.ops if op in ("identity", "ReStickifyOpHBM")] == [
-        spec.op for spec in compiled.specs if spec.debug_handle.source is None
+    moves = ("identity", "ReStickifyOpHBM")
+    assert [op for op in sample.ops if op in moves] == [
+        spec.op
+        for spec in compiled.specs
+        # The addition of a bias has no line either before torch 2.13.
+        if spec.debug_handle.source is None and spec.op != "add"
     ]
 
 
