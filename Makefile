@@ -91,7 +91,7 @@ test-torch-spyre: $(STAMP)  ## The tests that need TORCH_SPYRE_CHECKOUT=PATH
 	    { echo 'name a checkout: TORCH_SPYRE_CHECKOUT=PATH make test-torch-spyre'; exit 2; }
 	$(BIN)/python -m pytest -m torch_spyre --numprocesses=$(JOBS) --dist=loadfile $(ARGS)
 
-check: lint test  ## What CI runs
+check: lint bench-gate test  ## What CI runs
 
 clean:  ## Remove everything that was made here, the virtual environment too
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache \

@@ -15,6 +15,7 @@ ADDMM = "aten.addmm.default"
 LINEAR = "aten.linear.default"
 MM = "aten.mm.default"
 BMM = "aten.bmm.default"
+EXP = "aten.exp.default"
 TANH = "aten.tanh.default"
 ADD = "aten.add.Tensor"
 PERMUTE = "aten.permute.default"
@@ -475,6 +476,25 @@ def test_calls_that_contradict_a_node_are_not_its_own():
         4,
     )
     assert found["made"].stacks == ()
+
+
+def test_what_reads_one_of_two_equal_calls_may_read_the_others_node():
+    """Both were computed once; the only reader of the first one is not the only one."""
+    found = origins(
+        (
+            fx("a", "torch.exp", "x", stack=1),
+            fx("b", "torch.exp", "x", stack=2),
+            fx("c", "_operator.add", "a", "y", stack=3),
+            fx("d", "_operator.add", "b", "z", stack=4),
+        ),
+        (
+            fx("exp", EXP, "x", stack=1, aten=EXP, came_from=("a",)),
+            fx("add", ADD, "exp", "y", stack=3, aten=ADD, came_from=("c",)),
+            fx("add_1", ADD, "exp", "z", aten=ADD),
+        ),
+        5,
+    )
+    assert found["add_1"].stacks in {(), (4,)}
 
 
 def test_nothing_is_concluded_from_the_order_of_calls_in_a_backward_graph():

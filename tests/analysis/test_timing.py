@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from torch_spyre_provenance.analysis.attribution import Attributor
 from torch_spyre_provenance.analysis.recorded import Recorded
 from torch_spyre_provenance.analysis.timing import (
-    Divider,
     Place,
     Share,
     Spent,
@@ -130,11 +129,13 @@ def test_what_was_not_joined_has_its_time_by_reason():
     assert times.total == host(1, 70)
 
 
-def test_an_event_without_a_kernel_has_no_parts():
-    """There is nobody to give its time to."""
-    (joined,) = events([sized(0, "1")], 70)
+def test_a_kernel_without_ops_has_no_line():
+    """Its time is not lost."""
+    joined = events([], 30, 40)
+    times = measure_times(joined, Share.ITERATIONS)
 
-    assert Divider(Share.OPS).divide(evolve(joined, kernel=None)) == ()
+    assert times.lines == {Place(): host(2, 70)}
+    assert times.modules == times.inside == {"": host(2, 70)}
 
 
 @given(

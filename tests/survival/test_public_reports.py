@@ -106,6 +106,7 @@ def test_a_stage_that_is_empty_is_told_and_not_silently_promised():
     assert 0 == len(attribute(value))
 
 
+@pytest.mark.slow
 def test_looking_changes_no_name(tmp_path):
     """With recording on, the generated code is the plain one and our own lines."""
     program = tmp_path / "program.py"
@@ -151,6 +152,7 @@ def test_ops_of_one_line_stay_several(record):
     assert 1 == len(lines)
 
 
+@pytest.mark.slow
 def test_a_program_that_inductor_wrote_out_is_recorded_like_any_other(tmp_path):
     """``fx_graph_runnable.py`` compiles the same ops with recording on.
 
@@ -160,8 +162,8 @@ def test_a_program_that_inductor_wrote_out_is_recorded_like_any_other(tmp_path):
     program = tmp_path / "program.py"
     program.write_text(MAIN)
     run = (
-        "import os, runpy, sys; os.chdir(sys.argv[2]); "
-        "runpy.run_path(sys.argv[1], run_name='__main__')"
+        "import os, runpy, sys; _, path, place = sys.argv; os.chdir(place); "
+        "del sys.argv[1:]; runpy.run_path(path, run_name='__main__')"
     )
     written = run_python(
         run,

@@ -18,7 +18,7 @@ from .frames import POLICY, FramePolicy, source_text
 from .index import BundleIndex, buffer_of
 from .inserted import MAX_LOCATIONS, Answer, serve_inserted
 from .makers import is_made_by_compiler
-from .origins import Origin, Rule, distinct
+from .origins import Origin, Rule, distinct, some_of
 from .siblings import resolve_origins
 
 
@@ -291,7 +291,7 @@ def _merged(origins: list[Origin], nodes: list[FxNode]) -> Origin:
         calls_evidence=max((o.calls_evidence for o in known), key=_DOUBT.index),
         evidence=Evidence.INFERRED if inferred else Evidence.MEASURED,
         rule=(inferred or known)[0].rule,
-        reason=f"nothing is known of {', '.join(lost[:5])}" if lost else "",
+        reason=f"nothing is known of {some_of(lost)}" if lost else "",
     )
 
 

@@ -39,6 +39,19 @@ class CallFlow:
         return shared_memory(self.index.pre_nodes, self.index.pre_users)
 
     @cached_property
+    def _equal(self) -> Mapping[str, tuple[str, ...]]:
+        """Return the calls that say the same as a call, that one included."""
+        first_of: dict[str, str] = {}
+        groups: dict[tuple[object, ...], list[str]] = {}
+        for name, node in self.index.pre_nodes.items():
+            inputs = tuple(first_of.get(each, each) for each in node.inputs)
+            group = groups.setdefault((node.op, node.target, inputs), [])
+            group.append(name)
+            first_of[name] = group[0]
+        several = (tuple(group) for group in groups.values() if len(group) > 1)
+        return {name: group for group in several for name in group}
+
+    @cached_property
     def _all(self) -> frozenset[str]:
         return frozenset(self.index.pre_nodes)
 
@@ -104,11 +117,16 @@ class CallFlow:
         return seen
 
     def _beside(self, call: str, step: Step) -> frozenset[str]:
-        pre = self.index.pre_nodes
-        shared = self._shared.get(call, frozenset())
-        if len(shared) > MOST_BESIDE:
+        """Return the calls beside a call, or beside one that may be computed with it.
+
+        Equal calls are computed once: what reads one of them reads the same node.
+        """
+        equal = self._equal.get(call, (call,))
+        groups = [self._shared[each] for each in equal if each in self._shared]
+        if len(equal) > MOST_BESIDE or any(len(g) > MOST_BESIDE for g in groups):
             return self._all
+        pre = self.index.pre_nodes
         seen = self.reach(
-            (call,), step, lambda name: plain_name(pre[name].target) not in COMPUTING
+            equal, step, lambda name: plain_name(pre[name].target) not in COMPUTING
         )
-        return shared.union(seen) - {call}
+        return frozenset(seen).union(*groups) - {call}

@@ -8,16 +8,13 @@ from attrs import evolve, frozen
 
 from ..model import Evidence, FxNode, ModuleCall
 from .index import BundleIndex
-from .origins import Origin, Rule, distinct
+from .origins import Origin, Rule, distinct, some_of
 
 MAX_LOCATIONS = 64
 """Most lines that one op keeps; `more_locations` counts the rest."""
 
 MAX_SERVED = 64
 """Most ops that an inserted op is said to serve; `more_served` counts the rest."""
-
-_MOST_NAMED = 4
-"""Most ops that a reason names."""
 
 LineOf = Callable[[int], str | None]
 """Returns the line of a stack, or None for a stack of framework frames alone."""
@@ -68,9 +65,7 @@ def _explained(buffer: str, answer: Answer, index: BundleIndex) -> Answer:
     readers = [name for name in _readers(buffer, index) if name in index.ir_post]
     if not readers:
         return answer
-    names = ", ".join(readers[:_MOST_NAMED])
-    rest = f" and {more} more" if (more := len(readers) - _MOST_NAMED) > 0 else ""
-    reason = f"no line is known of what it was inserted for: {names}{rest}"
+    reason = f"no line is known of what it was inserted for: {some_of(readers)}"
     return evolve(answer, origin=evolve(answer.origin, reason=reason))
 
 

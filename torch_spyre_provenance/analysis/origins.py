@@ -7,7 +7,7 @@ business.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import TypeVar
 
@@ -19,6 +19,8 @@ from .index import BundleIndex
 from .makers import can_make, is_made_by_compiler
 
 _T = TypeVar("_T")
+
+_MOST_NAMED = 4
 
 
 class Rule(StrEnum):
@@ -128,7 +130,7 @@ def _without_line(node: FxNode, calls: tuple[str, ...], index: BundleIndex) -> O
         modules=node.modules or modules_of(calls, index),
         calls=calls,
         calls_evidence=Evidence.MEASURED,
-        reason=f"Dynamo's graph has no line for {', '.join(calls[:4])}: frames of "
+        reason=f"Dynamo's graph has no line for {some_of(calls)}: frames of "
         "torch.nn.modules and of code from a string are left out",
     )
 
@@ -255,6 +257,13 @@ def modules_of(calls: Iterable[str], index: BundleIndex) -> tuple[ModuleCall, ..
         ),
         (),
     )
+
+
+def some_of(names: Sequence[str]) -> str:
+    """Return a few of the names as text, and how many more there are."""
+    more = len(names) - _MOST_NAMED
+    rest = f" and {more} more" if more > 0 else ""
+    return ", ".join(names[:_MOST_NAMED]) + rest
 
 
 def distinct(values: Iterable[_T]) -> tuple[_T, ...]:

@@ -33,12 +33,12 @@ from .origins import (
     modules_of,
     own_origin,
     replacing,
+    some_of,
 )
 from .products import Products
 from .regions import resolve_regions
 
 _MOST_ROUNDS = 16
-_MOST_NAMED = 4
 
 
 def resolve_origins(index: BundleIndex) -> Mapping[str, Origin]:
@@ -281,7 +281,4 @@ class _Inference:
         calls = sorted(self._neighbours.between(node))
         if len(calls) < 2:
             return f"{lost}, and no neighbour tells its call"
-        names = ", ".join(calls[:_MOST_NAMED])
-        more = len(calls) - _MOST_NAMED
-        rest = f" and {more} more" if more > 0 else ""
-        return f"{lost}, and may be of any of {names}{rest}"
+        return f"{lost}, and may be of any of {some_of(calls)}"

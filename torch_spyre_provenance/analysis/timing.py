@@ -21,7 +21,6 @@ from .recorded import KernelRef
 from .trace import Clock, Joined
 
 _T = TypeVar("_T")
-_Weighted = tuple[Attribution, "Place", int]
 
 
 class Share(StrEnum):
@@ -50,16 +49,33 @@ class Place:
 
 @frozen(kw_only=True)
 class Part:
-    """What one op of a kernel has of an event's time.
+    """What one op of a kernel has of the kernel's time.
 
     Attributes:
-        found: The op.
+        module: Path of the op's innermost module; "" for the root or none.
         place: One of its lines.
         ns: Nanoseconds.
     """
 
-    found: Attribution
+    module: str
     place: Place
+    ns: int
+
+
+@frozen(kw_only=True)
+class Runs:
+    """All runs of one kernel in a trace, as far as one clock measured them.
+
+    Attributes:
+        kernel: The kernel; None where it is not known.
+        clock: The clock.
+        n: Number of events.
+        ns: Nanoseconds of all of them.
+    """
+
+    kernel: KernelRef | None
+    clock: Clock
+    n: int
     ns: int
 
 
@@ -111,24 +127,26 @@ def measure_times(joined: Iterable[Joined], method: Share) -> TraceTimes:
         joined: The events that ran kernels.
         method: How to divide a kernel's time among its ops.
     """
-    divider = Divider(method)
+    joined = tuple(joined)
     total, kernels, unjoined = _Tally[str](), _Tally[KernelRef](), _Tally[str]()
     lines, modules, inside = _Tally[Place](), _Tally[str](), _Tally[str]()
     for each in joined:
         if each.kernel is None:
-            unjoined.add(each, [(each.reason, each.event.duration_ns)])
-            continue
-        parts = divider.divide(each)
-        total.add(each, [("", each.event.duration_ns)])
-        kernels.add(each, [(each.kernel, each.event.duration_ns)])
-        lines.add(each, ((part.place, part.ns) for part in parts))
-        modules.add(each, ((part.found.module_path, part.ns) for part in parts))
-        inside.add(each, _enclosing(parts))
+            own = Runs(kernel=None, clock=each.clock, n=1, ns=each.event.duration_ns)
+            unjoined.add(own, [(each.reason, own.ns)])
+    for runs in sum_runs(joined):
+        parts = divide(runs, method)
+        total.add(runs, [("", runs.ns)])
+        if runs.kernel is not None:
+            kernels.add(runs, [(runs.kernel, runs.ns)])
+        lines.add(runs, ((part.place, part.ns) for part in parts))
+        modules.add(runs, ((part.module, part.ns) for part in parts))
+        inside.add(runs, _enclosing(parts))
     return TraceTimes(
         method=method,
         fell_back=tuple(
             sorted(
-                {ref.kernel.name for ref in kernels.events if divider.falls_back(ref)}
+                {ref.kernel.name for ref in kernels.events if _falls_back(ref, method)}
             )
         ),
         total=total.spent().get("", Spent(events=0, host_ns=0, device_ns=0)),
@@ -140,52 +158,51 @@ def measure_times(joined: Iterable[Joined], method: Share) -> TraceTimes:
     )
 
 
-@frozen(eq=False)
-class Divider:
-    """Divides the time of kernels among their ops.
+def sum_runs(joined: Iterable[Joined]) -> tuple[Runs, ...]:
+    """Return the runs of each kernel on each clock, in the order of their first."""
+    times: dict[tuple[KernelRef, Clock], list[int]] = {}
+    for each in joined:
+        if each.kernel is not None:
+            key = (each.kernel, each.clock)
+            times.setdefault(key, []).append(each.event.duration_ns)
+    return tuple(
+        Runs(kernel=kernel, clock=clock, n=len(durations), ns=sum(durations))
+        for (kernel, clock), durations in times.items()
+    )
 
-    Attributes:
-        method: How.
+
+def divide(runs: Runs, method: Share) -> tuple[Part, ...]:
+    """Return what each op of a kernel has of the kernel's time.
+
+    An op of several lines has a part for each, all alike. The time of a kernel without
+    ops has no line.
     """
+    weights = _weights(runs.kernel, method) if runs.kernel else []
+    if not weights:
+        return (Part(module="", place=Place(), ns=runs.ns),)
+    ns = _shared(runs.ns, [weight for _, _, weight in weights])
+    return tuple(
+        Part(module=module, place=place, ns=share)
+        for (module, place, _), share in zip(weights, ns, strict=True)
+    )
 
-    method: Share
-    _known: dict[KernelRef, list[_Weighted]] = field(factory=dict, init=False)
 
-    def divide(self, joined: Joined) -> tuple[Part, ...]:
-        """Return what each op of a joined event's kernel has of the event's time.
+def _weights(ref: KernelRef, method: Share) -> list[tuple[str, Place, int]]:
+    is_even = method is Share.OPS or _falls_back(ref, method)
+    sizes = [1 if is_even else size or 0 for size in map(_iterations, ref.kernel.ops)]
+    places = [_places(found) for found in ref.ops]
+    # So that each op's weight can be divided among its lines without a remainder.
+    scale = lcm(*map(len, places))
+    return [
+        (found.module_path, place, size * scale // len(lines))
+        for found, size, lines in zip(ref.ops, sizes, places, strict=True)
+        for place in lines
+    ]
 
-        An op of several lines has a part for each, all alike. A kernel without ops has
-        no parts.
-        """
-        if joined.kernel is None:
-            return ()
-        if joined.kernel not in self._known:
-            self._known[joined.kernel] = self._weights(joined.kernel)
-        weighted = self._known[joined.kernel]
-        ns = _shared(joined.event.duration_ns, [weight for _, _, weight in weighted])
-        return tuple(
-            Part(found=found, place=place, ns=share)
-            for (found, place, _), share in zip(weighted, ns, strict=True)
-        )
 
-    def falls_back(self, ref: KernelRef) -> bool:
-        """Return whether a kernel is divided evenly although the method is another."""
-        sizes = [_iterations(op) for op in ref.kernel.ops]
-        return self.method is Share.ITERATIONS and (None in sizes or not any(sizes))
-
-    def _weights(self, ref: KernelRef) -> list[_Weighted]:
-        is_even = self.method is Share.OPS or self.falls_back(ref)
-        sizes = [
-            1 if is_even else size or 0 for size in map(_iterations, ref.kernel.ops)
-        ]
-        places = [_places(found) for found in ref.ops]
-        # So that each op's weight can be divided among its lines without a remainder.
-        scale = lcm(*map(len, places))
-        return [
-            (found, place, size * scale // len(lines))
-            for found, size, lines in zip(ref.ops, sizes, places, strict=True)
-            for place in lines
-        ]
+def _falls_back(ref: KernelRef, method: Share) -> bool:
+    sizes = [_iterations(op) for op in ref.kernel.ops]
+    return method is Share.ITERATIONS and (None in sizes or not any(sizes))
 
 
 def _iterations(op: Op) -> int | None:
@@ -219,7 +236,7 @@ def _shared(amount: int, weights: Sequence[int]) -> list[int]:
 
 def _enclosing(parts: Iterable[Part]) -> Iterator[tuple[str, int]]:
     for part in parts:
-        names = part.found.module_path.split(".") if part.found.module_path else []
+        names = part.module.split(".") if part.module else []
         for n in range(len(names) + 1):
             yield ".".join(names[:n]), part.ns
 
@@ -232,14 +249,15 @@ class _Tally(Generic[_T]):
     host: Counter[_T] = field(factory=Counter)
     device: Counter[_T] = field(factory=Counter)
 
-    def add(self, joined: Joined, parts: Iterable[tuple[_T, int]]) -> None:
-        """Add the parts of one event's time; a key may have several."""
-        times = self.device if joined.clock is Clock.DEVICE else self.host
+    def add(self, runs: Runs, parts: Iterable[tuple[_T, int]]) -> None:
+        """Add the parts of some runs' time; a key may have several."""
+        times = self.device if runs.clock is Clock.DEVICE else self.host
         keys: dict[_T, None] = {}
         for key, ns in parts:
             times[key] += ns
             keys[key] = None
-        self.events.update(keys.keys())
+        for key in keys:
+            self.events[key] += runs.n
 
     def spent(self) -> dict[_T, Spent]:
         """Return the sums, the greatest first."""

@@ -16,13 +16,14 @@ import torch
 from torch._inductor.runtime.runtime_utils import cache_dir
 
 from ..model import CacheState, KernelFiles, Observation, RunFacts
+from ..settings import JOB
 from ..store.kernel_files import digest_of
 from . import compat
 from .builder import CompileBuilder
 
 _sequence = itertools.count()
 
-JOB_VARIABLES = ("TORCH_SPYRE_PROVENANCE_JOB", "TORCHELASTIC_RUN_ID", "SLURM_JOB_ID")
+JOB_VARIABLES = (JOB, "TORCHELASTIC_RUN_ID", "SLURM_JOB_ID")
 """Variables that name the job of a process; the first one that is set counts."""
 
 _NO_JOB = ("", "none")  # torchrun's id, where it is given none

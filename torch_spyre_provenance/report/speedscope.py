@@ -14,7 +14,7 @@ from typing import Any
 
 from attrs import define, field
 
-from ..analysis.timing import Divider, Part, Share
+from ..analysis.timing import Part, Share, divide, sum_runs
 from ..analysis.trace import Clock, Joined
 from .escape import visible
 from .timings import NO_LINE, ROOT
@@ -33,12 +33,12 @@ def render(joined: Iterable[Joined], method: Share, name: str) -> bytes:
         name: What to call it: the trace's file.
     """
     stacks: dict[Clock, Counter[tuple[int, ...]]] = {}
-    frames, divider = _Frames(), Divider(method)
-    for each in joined:
-        if each.kernel is not None:
-            times = stacks.setdefault(each.clock, Counter())
-            for part in divider.divide(each):
-                times[frames.stack(part, each.kernel.kernel.name)] += part.ns
+    frames = _Frames()
+    for runs in sum_runs(joined):
+        times = stacks.setdefault(runs.clock, Counter())
+        kernel = runs.kernel.kernel.name if runs.kernel else ""
+        for part in divide(runs, method):
+            times[frames.stack(part, kernel)] += part.ns
     document = {
         "$schema": _SCHEMA,
         "exporter": _EXPORTER,
@@ -76,7 +76,7 @@ class _Frames:
 
     def stack(self, part: Part, kernel: str) -> tuple[int, ...]:
         """Return the frames of a part, outermost first."""
-        names = part.found.module_path.split(".") if part.found.module_path else []
+        names = part.module.split(".") if part.module else []
         modules = [ROOT, *(".".join(names[: n + 1]) for n in range(len(names)))]
         place = part.place
         short = f"{PurePosixPath(place.file).name}:{place.line}"

@@ -80,7 +80,14 @@ def additions(joined: Iterable[Joined]) -> dict[int, dict[str, str]]:
     how that is known, and ``bundle`` the compile. An event that was not joined gets the
     reason as ``provenance``.
     """
-    return {each.event.index: _arguments(each) for each in joined}
+    known: dict[object, dict[str, str]] = {}
+    found = {}
+    for each in joined:
+        key = (each.kernel, each.clues, each.reason)
+        if key not in known:
+            known[key] = _arguments(each)
+        found[each.event.index] = known[key]
+    return found
 
 
 def _arguments(joined: Joined) -> dict[str, str]:

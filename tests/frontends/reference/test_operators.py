@@ -182,6 +182,11 @@ REDUCTIONS = {
         (random(3, 8, 100),),
         ["topkvalue", "topkindex"],
     ),
+    "largest_of_one": (
+        lambda a: tuple(a.topk(1)),
+        (matrix(7, 1),),
+        ["topkvalue", "topkindex"],
+    ),
     "largest_one": (
         lambda a: tuple(a.topk(1)),
         (matrix(),),

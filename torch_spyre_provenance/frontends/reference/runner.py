@@ -175,7 +175,9 @@ class Step:
 
     def _largest(self, x: torch.Tensor, reduced: list[int]) -> torch.Tensor:
         """Find the largest elements, which the output has along a loop of its own."""
-        (axis,) = reduced or [0]
+        if not reduced:  # one element is the largest, and the first
+            return x if self.op == "topkvalue" else torch.zeros_like(x)
+        (axis,) = reduced
         result = op_table.TOPK[self.op](x, self.parameters["k"], axis)
         pairs = zip(self.output.loops, self.inputs[0].loops, strict=True)
         own = [n for n, (writes, reads) in enumerate(pairs) if writes and not reads]
