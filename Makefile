@@ -15,8 +15,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup audit test lint types format golden bench bench-quick bench-gate \
-    bench-compare fidelity fuzz models scaling survival test-torch-spyre check clean
+.PHONY: help setup audit test lint types format golden fidelity bench bench-quick \
+    bench-gate bench-compare scaling survival fuzz models test-torch-spyre check clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-18s %s\n", $$1, $$2}' Makefile

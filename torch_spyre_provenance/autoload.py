@@ -14,10 +14,12 @@ def autoload() -> None:
     asked = os.environ.get("TORCH_SPYRE_PROVENANCE", "") not in ("", "0")
     if not asked and "TORCH_SPYRE_PROVENANCE_FRONTEND" not in os.environ:
         return
-    from . import activation
     from .errors import ProvenanceError
 
     try:
+        # Within: a bound on what is read may itself mean nothing.
+        from . import activation
+
         activation.start_from_environment()
     except ProvenanceError as error:
         warnings.warn(f"provenance is off: {error}", RuntimeWarning, stacklevel=2)

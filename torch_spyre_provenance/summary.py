@@ -11,11 +11,11 @@ from .analysis.attribution import Attribution, attribute
 from .analysis.frames import source_text
 from .model import Bundle, Observation, Stage
 from .report.escape import ShortPaths, visible
+from .store import bundle_file
 
 if TYPE_CHECKING:
     from .analysis.gate import Verdict
 
-BUNDLE_NAME = "bundle.json"
 REPORT_NAME = "report.md"
 
 _LONGEST = 4096  # characters of a line, which a long path may fill
@@ -55,7 +55,7 @@ def audit_facts(bundle: Bundle, path: Path) -> AuditFacts:
         path: Its directory.
     """
     return AuditFacts(
-        bundle=str(path / BUNDLE_NAME),
+        bundle=str(bundle_file(path)),
         report=str(path / REPORT_NAME),
         kernel_dirs=[files.directory for files in bundle.run.files],
         stages={str(stage): count for stage, count in bundle.counts().items()},
@@ -78,7 +78,7 @@ def summary_text(bundle: Bundle, path: Path) -> str:
         _stage_table(bundle),
         _problems(bundle),
         *_kernels(bundle),
-        [f"report  {path / REPORT_NAME}", f"bundle  {path / BUNDLE_NAME}"],
+        [f"report  {path / REPORT_NAME}", f"bundle  {bundle_file(path)}"],
     )
     texts = ("\n".join(visible(line, _LONGEST) for line in part) for part in parts)
     return "\n\n".join(text for text in texts if text)

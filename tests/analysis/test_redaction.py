@@ -214,6 +214,13 @@ def test_source_goes_alone_where_only_it_is_to_go():
     assert "Original ATen" not in text
 
 
+def test_redacting_again_does_not_take_back_what_is_said():
+    """A bundle without names stays called so when its paths are redacted once more."""
+    (once,) = redact((recorded("simple_mlp_torch2.13"),), Redaction.ALL)
+    (twice,) = redact((once,), Redaction.PATHS)
+    assert Redaction.ALL is twice.redaction
+
+
 def test_nothing_is_done_where_nothing_is_asked():
     """The bundle is the same object."""
     value = bundle()

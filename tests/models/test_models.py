@@ -47,7 +47,7 @@ configurations (two layers, width 64; `tests/models/architectures.py`), in half
 precision and without gradients. Each result equals eager on the host within 2 %, each
 device op has a line or a reason why not. The table is written by a test run:
 
-    python -m pytest tests/models --update-goldens
+    make models
 
 The seconds are those of the first call: Dynamo, Inductor, recording, and the run on the
 host.

@@ -6,6 +6,7 @@ import pytest
 
 PROGRAM = """
 import json, logging, os, sys
+from pathlib import Path
 import torch
 import torch_spyre_provenance
 from torch_spyre_provenance.backend import spyre_provenance
@@ -60,9 +61,12 @@ with torch_spyre_provenance.record(sys.argv[2], torch_spyre=sys.argv[1]) as reco
             "counts": {str(stage): n for stage, n in bundle.counts().items()},
             "failed": [each.point for each in bundle.all_observations if each.failed],
             "unimplemented": [kernel.unimplemented for kernel in bundle.kernels],
-            "report": (done.path / "report.md").read_text(),
+            "path": str(done.path),
         }
     own = {each.point: each.failed for each in recording.observations()}
+# Reports are written as the recording ends.
+for case in found.values():
+    case["report"] = Path(case["path"], "report.md").read_text()
 print(json.dumps({"found": found, "own": own}))
 """
 

@@ -68,6 +68,7 @@ def run(out):
     x = torch.ones(64, 64).to("spyre")
     with (
         torch_spyre_provenance.record(out=out) as recording,
+        torch.no_grad(),
         Path(out, "function").open("rb") as file,
     ):
         y = torch.compiler.load_compiled_function(file)(x)

@@ -20,6 +20,7 @@ from process import run_python
 
 import torch_spyre_provenance
 from torch_spyre_provenance.errors import OutputError
+from torch_spyre_provenance.model import Redaction
 from torch_spyre_provenance.publish import publish
 from torch_spyre_provenance.recording.points import Point
 from torch_spyre_provenance.store import find_bundles, read_bundle, write_bundle
@@ -92,6 +93,21 @@ def test_kernel_directories_that_vanish_cost_their_records_alone(compiled, tmp_p
             shutil.rmtree(files.directory)
     (made,) = recording.bundles
     assert made.bundle == read_bundle(made.path)
+
+
+def test_settings_reach_the_writer(compiled, tmp_path, monkeypatch):
+    """Redacted, compressed and limited in number: as the environment asks."""
+    for name, value in {"REDACT": "all", "COMPRESS": "0", "KEEP": "1"}.items():
+        monkeypatch.setenv(f"TORCH_SPYRE_PROVENANCE_{name}", value)
+    with torch_spyre_provenance.record(out=tmp_path / "out", strict=True) as recording:
+        for number in (5, 6):
+            compiled(number)
+    (path,) = find_bundles(tmp_path / "out")
+    assert recording.bundles[-1].path == path
+    assert (path / "bundle.json.zst").is_file()
+    value = read_bundle(path)
+    assert Redaction.ALL is value.redaction
+    assert not any(__file__ in frame.file for s in value.stacks for frame in s)
 
 
 def test_no_permission_is_an_output_error(tmp_path):

@@ -57,6 +57,7 @@ REDACTED = "redacted"
 """Stands for a whole text."""
 
 _NO_DIGEST = "0" * 64
+_RANK = (Redaction.NONE, Redaction.PATHS, Redaction.SOURCE, Redaction.ALL)
 _PLAIN_GRAPH = re.compile(r"\d+_(?:inference|forward|backward)(?:-\d+)*")
 
 
@@ -179,7 +180,8 @@ def redact(bundles: tuple[Bundle, ...], what: Redaction) -> tuple[Bundle, ...]:
             are not PyTorch's own.
 
     Returns:
-        The bundles in the same order. Each says in `redaction` what was done to it.
+        The bundles in the same order. Each says in `redaction` what was done to it; the
+        most of it, where it had been redacted before.
         Handles have the ids that their new content gives.
     """
     if what is Redaction.NONE:
@@ -190,7 +192,12 @@ def redact(bundles: tuple[Bundle, ...], what: Redaction) -> tuple[Bundle, ...]:
         collector.walk(bundle)
     replacer = _Replacer(Pseudonyms.of(originals), what)
     walk = _Walk(replacer.replaced)
-    return tuple(evolve(walk.walk(bundle), redaction=what) for bundle in bundles)
+    return tuple(
+        evolve(
+            walk.walk(bundle), redaction=max(bundle.redaction, what, key=_RANK.index)
+        )
+        for bundle in bundles
+    )
 
 
 @define(slots=False)

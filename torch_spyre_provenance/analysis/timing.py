@@ -52,14 +52,19 @@ class Part:
     """What one op of a kernel has of the kernel's time.
 
     Attributes:
-        module: Path of the op's innermost module; "" for the root or none.
+        found: The op; None for the time of a kernel without ops.
         place: One of its lines.
         ns: Nanoseconds.
     """
 
-    module: str
+    found: Attribution | None
     place: Place
     ns: int
+
+    @property
+    def module(self) -> str:
+        """Return the path of the op's innermost module; "" for the root or none."""
+        return self.found.module_path if self.found else ""
 
 
 @frozen(kw_only=True)
@@ -179,22 +184,22 @@ def divide(runs: Runs, method: Share) -> tuple[Part, ...]:
     """
     weights = _weights(runs.kernel, method) if runs.kernel else []
     if not weights:
-        return (Part(module="", place=Place(), ns=runs.ns),)
+        return (Part(found=None, place=Place(), ns=runs.ns),)
     ns = _shared(runs.ns, [weight for _, _, weight in weights])
     return tuple(
-        Part(module=module, place=place, ns=share)
-        for (module, place, _), share in zip(weights, ns, strict=True)
+        Part(found=found, place=place, ns=share)
+        for (found, place, _), share in zip(weights, ns, strict=True)
     )
 
 
-def _weights(ref: KernelRef, method: Share) -> list[tuple[str, Place, int]]:
+def _weights(ref: KernelRef, method: Share) -> list[tuple[Attribution, Place, int]]:
     is_even = method is Share.OPS or _falls_back(ref, method)
     sizes = [1 if is_even else size or 0 for size in map(_iterations, ref.kernel.ops)]
     places = [_places(found) for found in ref.ops]
     # So that each op's weight can be divided among its lines without a remainder.
     scale = lcm(*map(len, places))
     return [
-        (found.module_path, place, size * scale // len(lines))
+        (found, place, size * scale // len(lines))
         for found, size, lines in zip(ref.ops, sizes, places, strict=True)
         for place in lines
     ]

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from attrs import define
 
 from ..analysis.attribution import Attribution
-from ..analysis.timing import Divider, Share
+from ..analysis.timing import Share, divide, sum_runs
 from ..analysis.trace import Clock, Joined
 from .tables import TimeRow
 
@@ -26,20 +26,20 @@ def time_rows(joined: Iterable[Joined], method: Share) -> list[TimeRow]:
         joined: The events that ran kernels. What was joined to none has no row.
         method: How a kernel's time is divided among its ops.
     """
-    divider = Divider(method)
     sums: dict[tuple[str, str, tuple[int, ...]], _Sum] = {}
     ops: dict[tuple[str, str, tuple[int, ...]], Attribution] = {}
-    for each in joined:
-        if each.kernel is None:
-            continue
-        compile_, seen = each.kernel.recorded.name, set()
-        for part in divider.divide(each):
+    for runs in sum_runs(joined):
+        compile_ = runs.kernel.recorded.name if runs.kernel else ""
+        seen = set()
+        for part in divide(runs, method):
+            if part.found is None:
+                continue
             key = (compile_, part.found.kernel, part.found.path)
             ops[key] = part.found
             total = sums.setdefault(key, _Sum())
-            total.events += key not in seen
+            total.events += 0 if key in seen else runs.n
             seen.add(key)
-            if each.clock is Clock.DEVICE:
+            if runs.clock is Clock.DEVICE:
                 total.device_ns += part.ns
             else:
                 total.host_ns += part.ns

@@ -20,11 +20,11 @@ DOCS = Path(__file__).parents[3] / "docs" / "operators.md"
 HEAD = """\
 # Operators
 
-What the reference front end makes of each operator: the device ops, or *host* where a
-library call computes all of it. Every cell was compiled for six forms (contiguous,
-transposed, broadcast, one row, one column, and a shape that ends inside a stick) and
-compared with eager: equal to 2 % in fp16, 4 % in bf16 and 0.01 % in fp32, the rest
-exactly. The table is written by a test run:
+What the reference front end makes of each operator: the device ops, or *host* where
+there are none. Library calls that compute a part of an operator are not shown. Every
+cell was compiled for six forms (contiguous, transposed, broadcast, one row, one column,
+and a shape that ends inside a stick) and compared with eager: equal to 2 % in fp16, 4 %
+in bf16 and 0.01 % in fp32, the rest exactly. The table is written by a test run:
 
     make operators
 
