@@ -62,6 +62,21 @@ def test_the_readers_bounds_grow_together():
     assert f"{4 * 512 * 1024 * 1024} {4 * 2_000_000}\n" == done.stdout
 
 
+def test_a_factor_that_means_nothing_is_one_line(tmp_path):
+    """Torch is imported all the same, and the command says what is wrong."""
+    variables = {
+        "TORCH_SPYRE_PROVENANCE": "1",
+        "TORCH_SPYRE_PROVENANCE_LIMITS": "much",
+    }
+    done = run_python("import torch", **variables)
+    assert 0 == done.returncode, done.stderr
+    assert "provenance is off: TORCH_SPYRE_PROVENANCE_LIMITS='much'" in done.stderr
+    command = "from torch_spyre_provenance.cli import main; raise SystemExit(main())"
+    done = run_python(command, "show", tmp_path, **variables)
+    assert 1 == done.returncode
+    assert done.stderr.startswith("spyre-provenance: TORCH_SPYRE_PROVENANCE_LIMITS")
+
+
 @pytest.mark.parametrize("value", ["0", "x", "1.5"])
 def test_a_factor_that_is_none_is_an_error(value):
     """Bounds cannot be taken away."""

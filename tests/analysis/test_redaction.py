@@ -24,13 +24,9 @@ from torch_spyre_provenance.analysis.pseudonyms import (
     Pseudonyms,
     path_parts,
 )
-from torch_spyre_provenance.analysis.redaction import (
-    KINDS,
-    Kind,
-    redact,
-    text_attributes,
-)
+from torch_spyre_provenance.analysis.redaction import redact
 from torch_spyre_provenance.analysis.sdsc import link_files
+from torch_spyre_provenance.analysis.text_kinds import KINDS, Kind, text_attributes
 from torch_spyre_provenance.analysis.verification import verify
 from torch_spyre_provenance.model import ModuleCall, Observation, Redaction
 from torch_spyre_provenance.store import codec

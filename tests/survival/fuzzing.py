@@ -24,7 +24,7 @@ from torch_spyre_provenance.analysis.questions import answer
 from torch_spyre_provenance.analysis.redaction import redact
 from torch_spyre_provenance.analysis.verification import verify
 from torch_spyre_provenance.errors import BundleFormatError, NotFoundError
-from torch_spyre_provenance.export.tables import rows_of
+from torch_spyre_provenance.export.rows import rows_of
 from torch_spyre_provenance.model import Bundle, Redaction
 from torch_spyre_provenance.report import (
     html,

@@ -15,7 +15,7 @@ from ..analysis.trace import join
 from ..store import find_bundles, read_bundle
 from ..store.traces import read_trace
 from .parquet import Partition, Rows, write_tables
-from .tables import rows_of
+from .rows import rows_of
 from .timed import time_rows
 
 _PAYS_FROM = 64
