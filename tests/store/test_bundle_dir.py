@@ -23,6 +23,13 @@ def test_a_bundle_is_written_with_its_files(tmp_path):
     assert (directory / "report.md").read_bytes() == b"text"
 
 
+def test_a_path_may_be_a_text(tmp_path):
+    """As with `open`, a string will do."""
+    directory = write_bundle(tmp_path, bundle(), {})
+
+    assert read_bundle(directory) == read_bundle(str(directory))
+
+
 def test_a_name_that_is_taken_gets_a_suffix(tmp_path):
     """No bundle is ever written over another."""
     names = [write_bundle(tmp_path, bundle(), {}).name for _ in range(3)]

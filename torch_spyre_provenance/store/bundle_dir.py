@@ -67,7 +67,7 @@ def write_bundle(
     return directory
 
 
-def read_bundle(path: Path) -> Bundle:
+def read_bundle(path: str | os.PathLike[str]) -> Bundle:
     """Read a bundle.
 
     Args:
@@ -81,7 +81,9 @@ def read_bundle(path: Path) -> Bundle:
         BundleFormatError: There is none, or it is not a whole one.
         MissingExtraError: It is compressed, and there is no library.
     """
-    file = _file_to_read(path) if path.is_dir() else path
+    file = Path(path)
+    if file.is_dir():
+        file = _file_to_read(file)
     try:
         if file.stat().st_size > MAX_BYTES:
             raise BundleFormatError(f"{file} is larger than {MAX_BYTES} bytes")
