@@ -16,7 +16,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help setup audit test lint types format golden fidelity bench bench-quick \
-    bench-gate bench-compare scaling survival fuzz models test-torch-spyre check clean
+    bench-gate bench-compare scaling survival fuzz models operators \
+    compile-cost test-torch-spyre check clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-18s %s\n", $$1, $$2}' Makefile
@@ -66,7 +67,9 @@ bench-quick: $(STAMP)  ## The same on two models, in about two minutes
 	$(BIN)/python -m benchmarks.overhead --quick $(ARGS)
 
 bench-gate: $(STAMP)  ## Fail where a compile surely costs more than it may (CI)
-	$(BIN)/python -m benchmarks.overhead --quick --no-processes --max-cost 10 $(ARGS)
+	$(BIN)/python -m benchmarks.overhead --compiles-only --rounds 8 --max-cost 8 \
+	    --only SimpleMLP --only '12-block MLP' \
+	    --condition off --condition 'off again' --condition on $(ARGS)
 
 bench-compare: $(STAMP)  ## The hot pieces against the last run of this target
 	$(BIN)/python -m pytest benchmarks/micro.py --benchmark-autosave \
@@ -82,6 +85,13 @@ survival: $(STAMP)  ## 8 processes x 25 compiles, 2,000 bundles exported (long)
 
 fuzz: $(STAMP)  ## 100,000 damaged bundles through all that reads one (long)
 	FUZZ_CASES=100000 $(BIN)/python -m pytest tests/survival/test_fuzz.py $(ARGS)
+
+operators: $(STAMP)  ## Every operator in every type and form; writes docs/operators.md (long)
+	$(BIN)/python -m pytest tests/frontends/reference/test_sweep.py \
+	    tests/frontends/reference/test_programs.py --update-goldens $(ARGS)
+
+compile-cost: $(STAMP)  ## A deep model's compile against Inductor's C++ backend (long)
+	$(BIN)/python -m benchmarks.compile_cost $(ARGS)
 
 models: $(STAMP)  ## All architectures; writes docs/models.md (long)
 	$(BIN)/python -m pytest tests/models --update-goldens $(ARGS)

@@ -8,7 +8,7 @@ by turns, in a random order. The condition "off again" is off as well: what it d
 by is the noise of the machine. Processor time comes first; each figure is the median
 of the ratios within a round, with its 95 % interval.
 
-``--quick`` looks at two models for about two minutes. ``--max-cost`` makes it a gate:
+``--quick`` looks at two models, without the alternatives, for about two minutes. ``--max-cost`` makes it a gate:
 it exits with 3 where recording costs surely more.
 
 ``TORCH_SPYRE_CHECKOUT`` names a torch-spyre checkout to compile through; no kernel
@@ -26,23 +26,18 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from attrs import asdict
+
 from torch_spyre_provenance.cost import Cost
 from torch_spyre_provenance.measuring.machine import machine_facts
 from torch_spyre_provenance.measuring.samples import AGAIN, Comparison, Sample, compare
 
+from .overhead_order import QUICK_SUBJECTS, REGULAR, SUBJECTS, Order
 from .overhead_processes import ROOT, measure_processes
 
 EXIT_COSTLY = 3
-SUBJECTS = (
-    "SimpleMLP",
-    "12-block MLP",
-    "BERT-shaped",
-    "Llama-shaped",
-    "ViT-shaped",
-    "training step",
-)
-QUICK_SUBJECTS = SUBJECTS[:2]
-ROUNDS, QUICK_ROUNDS = 12, 4
+ROUNDS, QUICK_ROUNDS = 12, 3
+BLOCKS, QUICK_BLOCKS = 10, 3
 GATED = ("fresh", "hit")
 
 
@@ -106,19 +101,26 @@ def _samples(
     subjects: Sequence[str], n_rounds: int, options: argparse.Namespace
 ) -> Iterator[Sample]:
     checkout = os.environ.get("TORCH_SPYRE_CHECKOUT")
-    n_blocks = 0 if checkout else 10
+    n_blocks = QUICK_BLOCKS if options.quick else BLOCKS
     for subject in subjects:
-        settings = [subject, str(n_rounds), str(n_blocks), str(options.seed)]
-        yield from _worker([*settings, *([checkout] if checkout else [])])
-    if not checkout and not options.no_processes:
+        order = Order(
+            subject=subject,
+            n_rounds=n_rounds,
+            n_blocks=0 if checkout or options.compiles_only else n_blocks,
+            seed=options.seed,
+            conditions=tuple(options.condition or (REGULAR if options.quick else ())),
+            checkout=checkout,
+        )
+        yield from _worker(order)
+    if not (checkout or options.quick or options.compiles_only):
         n_processes = max(2, n_rounds // 2)
-        chosen = QUICK_SUBJECTS[:1] if options.quick else QUICK_SUBJECTS
-        yield from measure_processes(chosen, n_processes, options.seed)
+        yield from measure_processes(QUICK_SUBJECTS, n_processes, options.seed)
 
 
-def _worker(settings: Sequence[str]) -> Iterator[Sample]:
+def _worker(order: Order) -> Iterator[Sample]:
+    text = json.dumps(asdict(order))
     with subprocess.Popen(
-        [sys.executable, "-m", "benchmarks.overhead_worker", *settings],
+        [sys.executable, "-m", "benchmarks.overhead_worker", text],
         cwd=ROOT,
         env={**os.environ, "TORCHINDUCTOR_COMPILE_THREADS": "1"},
         stdout=subprocess.PIPE,
@@ -128,7 +130,7 @@ def _worker(settings: Sequence[str]) -> Iterator[Sample]:
             if line.startswith("{"):
                 yield Sample(**json.loads(line))
     if process.returncode:
-        raise RuntimeError(f"{settings[0]} ended with {process.returncode}")
+        raise RuntimeError(f"{order.subject} ended with {process.returncode}")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -136,7 +138,9 @@ def _parser() -> argparse.ArgumentParser:
         prog="overhead", description=(__doc__ or "").partition("\n")[0]
     )
     parser.add_argument(
-        "--quick", action="store_true", help="two models, few rounds: two minutes"
+        "--quick",
+        action="store_true",
+        help="two models, no alternatives, few rounds: two minutes",
     )
     parser.add_argument(
         "--only", action="append", choices=SUBJECTS, help="measure this model only"
@@ -146,7 +150,15 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--seed", type=int, default=0, help="of the random orders (0)")
     parser.add_argument(
-        "--no-processes", action="store_true", help="leave out the whole processes"
+        "--compiles-only",
+        action="store_true",
+        help="measure no calls and no whole processes",
+    )
+    parser.add_argument(
+        "--condition",
+        action="append",
+        metavar="NAME",
+        help="measure under this condition, besides others that are named so (all)",
     )
     parser.add_argument(
         "--json", metavar="FILE", help="write every sample, ratio and interval there"

@@ -151,9 +151,6 @@ _MODELS: Mapping[str, tuple[Callable[[], nn.Module], tuple[int, ...]]] = {
 SUBJECTS = tuple(_MODELS)
 """The name of each model."""
 
-QUICK = SUBJECTS[:2]
-"""Those of a quick look."""
-
 
 @frozen(kw_only=True)
 class Model:

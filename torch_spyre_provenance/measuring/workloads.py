@@ -15,10 +15,10 @@ from torch._dynamo.utils import counters
 from torch._inductor.utils import clear_caches, fresh_cache
 from torch.utils._pytree import tree_map_only
 
-from ..recording.installation import register_plain
 from ..errors import LaunchError
 from ..frontends.contract import DEVICE
 from ..frontends.discovery import load_front_end
+from ..recording.installation import register_plain
 from .conditions import Condition, Finish
 from .meter import Meter
 from .samples import Sample

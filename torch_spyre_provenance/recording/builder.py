@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 from weakref import WeakKeyDictionary
 
+import torch
 from attrs import define, field
 from torch._guards import TracingContext
 
@@ -40,7 +41,9 @@ class FrameRecord:
         stacks: The traces that the pre-grad record names by index.
         graph: The pre-grad record, or None.
         digest: Digest of where its nodes come from, "" before it was recorded.
-        rewrites: Watch the joint graph and the Inductor graphs made from it.
+        rewrites: Watch the graphs that are being rewritten.
+        joint: Watched the joint graph that was split into forward and backward; None
+            before, and where there is none.
     """
 
     guard: Guard
@@ -48,6 +51,26 @@ class FrameRecord:
     graph: FxGraph | None = None
     digest: str = ""
     rewrites: list[RewriteRecorder] = field(factory=list)
+    joint: RewriteRecorder | None = None
+
+    def watch(self, gm: torch.fx.GraphModule) -> None:
+        """Turn on the node hooks of a graph, unless they are."""
+        if self.rewrites_of(gm) is None:
+            rewrites = RewriteRecorder(gm=gm, before=self.joint)
+            rewrites.start()
+            self.rewrites.append(rewrites)
+
+    def end_watch(self, gm: torch.fx.GraphModule) -> RewriteRecorder | None:
+        """Turn off the node hooks of a graph, and return what was watching it."""
+        rewrites = self.rewrites_of(gm)
+        if rewrites is not None:
+            rewrites.stop()
+            self.rewrites.remove(rewrites)
+        return rewrites
+
+    def rewrites_of(self, gm: torch.fx.GraphModule) -> RewriteRecorder | None:
+        """Return what watches a graph, or None."""
+        return next((each for each in self.rewrites if each.gm is gm), None)
 
 
 @define

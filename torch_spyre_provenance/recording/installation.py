@@ -12,7 +12,7 @@ from torch._inductor import config
 from torch._inductor.codegen.common import register_backend_for_device
 
 from ..frontends.contract import DEVICE, FrontEnd
-from . import compat
+from . import compat, partition
 from .current import current_session, set_current
 from .pass_observer import observe_pass
 from .passes import OPTIONS, device_pass
@@ -27,7 +27,7 @@ def install(session: Session) -> None:
     """Make a recording the active one, in the place of any other.
 
     Nothing of torch or of the front end is replaced. What changes is the device's
-    registration, four options of Inductor's config module, and the lists of Dynamo's
+    registration, five options of Inductor's config module, and the lists of Dynamo's
     compile callbacks and of the front end's pass observers.
     """
     with _lock:
@@ -60,6 +60,7 @@ def uninstall() -> None:
                 name: compat.without_pass(getattr(config, name), own)
                 for name, own in OPTIONS.items()
             }
+            | {partition.OPTION: partition.without_watch(_partitioner())}
         )
         if session.front_end is not None:
             register_plain(session.front_end)
@@ -114,7 +115,12 @@ def _set_options(_: object = None) -> None:
         name: compat.with_pass(getattr(config, name), own)
         for name, own in OPTIONS.items()
     }
+    options[partition.OPTION] = partition.with_watch(_partitioner())
     config.load_config({**options, **compat.run_pre_grad_passes_early()})
+
+
+def _partitioner() -> Any:
+    return getattr(config, partition.OPTION)
 
 
 def _compile_ended(_: object) -> None:

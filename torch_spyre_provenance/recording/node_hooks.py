@@ -87,9 +87,12 @@ class RewriteRecorder:
 
     Attributes:
         gm: The graph module whose hooks are on.
+        before: Watched the graph that this one was cut out of, where its nodes had the
+            same names; or None.
     """
 
     gm: torch.fx.GraphModule
+    before: RewriteRecorder | None = None
     _is_on: bool = field(default=False, init=False)
     _rewrite: _Rewrite = field(factory=_Rewrite, init=False)
     _made: dict[str, _Made] = field(factory=dict, init=False)
@@ -127,8 +130,7 @@ class RewriteRecorder:
             names: The names of those nodes.
             stacks: Where the old nodes' stack traces go.
         """
-        self._close()
-        for new, made in self._made.items():
+        for new, made in self._all_made().items():
             for old in made.olds if new in names else ():
                 yield Replacement(
                     new=new,
@@ -137,6 +139,12 @@ class RewriteRecorder:
                     sources=old.sources,
                     stack=None if old.trace is None else stacks.index(old.trace),
                 )
+
+    def _all_made(self) -> dict[str, _Made]:
+        """Return what every new node stands for, those of the graph before included."""
+        self._close()
+        before = {} if self.before is None else self.before._all_made()
+        return {**before, **self._made}
 
     def _on_create(self, node: torch.fx.Node) -> None:
         if self._rewrite.replaced:
@@ -195,7 +203,10 @@ class RewriteRecorder:
 
     def _first(self, old: _Old) -> _Made:
         """Return what an old node stood for itself, through all earlier rewrites."""
-        return self._made.get(old.name) or _Made(olds=(old,), direct=frozenset())
+        made = self._made.get(old.name)
+        if made is None and self.before is not None:
+            return self.before._first(old)
+        return made or _Made(olds=(old,), direct=frozenset())
 
     def _absorbed(self, rewrite: _Rewrite, replaced: Iterable[_Made]) -> Iterator[_Old]:
         for made in replaced:

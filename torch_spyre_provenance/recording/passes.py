@@ -14,7 +14,6 @@ from ..frontends.contract import DEVICE, FrontEnd, PassSequence
 from . import compat
 from .current import current_session
 from .fx import FieldTable, FxReader, source_digest, uses_device
-from .node_hooks import RewriteRecorder
 from .points import Point
 from .session import Session
 
@@ -69,7 +68,8 @@ class WatchPass(CustomGraphPass):
     """Turns on the node hooks of the graph that the next passes rewrite.
 
     It stands before the joint-graph passes (an inference graph stays the same object
-    from there on) and before the post-grad passes.
+    from there on) and before the post-grad passes (where a backward graph, compiled
+    later, meets it first).
     """
 
     def __call__(self, graph: torch.fx.Graph) -> None:
@@ -79,12 +79,8 @@ class WatchPass(CustomGraphPass):
         if session is None or gm is None or not uses_device(graph, DEVICE):
             return
         frame = session.frame()
-        if any(rewrites.gm is gm for rewrites in frame.rewrites):
-            return
         with frame.guard.watch(Point.REWRITES):
-            rewrites = RewriteRecorder(gm=gm)
-            rewrites.start()
-            frame.rewrites.append(rewrites)
+            frame.watch(gm)
 
     def uuid(self) -> Any:
         """Return a digest of our own sources."""
@@ -120,21 +116,17 @@ class PostGradPass(CustomGraphModulePass):
         session = current_session()
         if session is None:
             return
-        watched = session.frame().rewrites
+        frame = session.frame()
         builder = session.begin()
+        rewrites = None
         with builder.guard.watch(Point.REWRITES):
-            for rewrites in watched:
-                if rewrites.gm is gm:
-                    rewrites.stop()
+            rewrites = frame.end_watch(gm)
         with builder.guard.watch(Point.POST_GRAD):
             builder.post_grad = builder.fx.graph(gm.graph)
-        with builder.guard.watch(Point.REWRITES):
-            names = builder.known_nodes()
-            builder.replacements = tuple(
-                replacement
-                for rewrites in watched
-                for replacement in rewrites.replacements(names, builder.stacks)
-            )
+        if rewrites is not None:
+            with builder.guard.watch(Point.REWRITES):
+                found = rewrites.replacements(builder.known_nodes(), builder.stacks)
+                builder.replacements = tuple(found)
 
     def uuid(self) -> Any:
         """Return digests of our sources, of the traced code, and of Dynamo's graph."""

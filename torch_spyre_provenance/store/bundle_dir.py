@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import ExitStack
 from itertools import count
+from os import PathLike
 from pathlib import Path
 
 from ..errors import BundleFormatError
@@ -67,7 +68,7 @@ def write_bundle(
     return directory
 
 
-def read_bundle(path: str | os.PathLike[str]) -> Bundle:
+def read_bundle(path: str | PathLike[str]) -> Bundle:
     """Read a bundle.
 
     Args:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 from eager_comparison import on_device
-from frontends.reference.programs import Program, programs
+from frontends.reference.programs import Line, Program, programs
 from hypothesis import HealthCheck, given, settings
 
 TOLERANCE = 1e-3
@@ -14,7 +14,19 @@ TOLERANCE = 1e-3
 FEW, MANY = 8, 200
 """How many programs are compiled by default, and with ``--update-goldens``."""
 
-FOUND: dict[str, Program] = {}
+FOUND: dict[str, Program] = {
+    "a row of one element is normalized": Program(
+        size=1, lines=(Line(name="normalize", operands=(0, 1)),)
+    ),
+    "columns are put behind one column": Program(
+        size=33,
+        lines=(
+            Line(name="halves", operands=(0, 1)),
+            Line(name="lay out", operands=(2, 0)),
+        ),
+        transposed=True,
+    ),
+}
 """Programs that once were compiled to something wrong, by what was wrong."""
 
 
