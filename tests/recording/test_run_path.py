@@ -108,6 +108,7 @@ def test_no_function_of_the_recorder_runs(pair):
     assert [] == [name for name in on if "torch_spyre_provenance.recording" in name]
 
 
+@pytest.mark.filterwarnings("ignore:Warning. Profiler clears events")
 def test_profiler_sees_the_same(pair):
     """Under the profiler a call has the same events, off and on."""
     off, on = (_events(built) for built in pair)

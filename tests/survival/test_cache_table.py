@@ -49,7 +49,7 @@ KINDS = {
 ALONE = ("remote", "save_cache_artifacts", "aot_compile")
 """Kinds whose second process has a cache directory of its own, empty before."""
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 
 
 def phases(names, out, cache, environ):

@@ -19,7 +19,7 @@ PROGRAM = Path(__file__).with_name("programs.py")
 N_PROCESSES = int(os.environ.get("SURVIVAL_PROCESSES", "2"))
 N_COMPILES = int(os.environ.get("SURVIVAL_COMPILES", "3"))
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 
 
 def start(*arguments, cache, before=(), **environ):
