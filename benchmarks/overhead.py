@@ -8,8 +8,8 @@ by turns, in a random order. The condition "off again" is off as well: what it d
 by is the noise of the machine. Processor time comes first; each figure is the median
 of the ratios within a round, with its 95 % interval.
 
-``--quick`` looks at two models, without the alternatives, for about two minutes. ``--max-cost`` makes it a gate:
-it exits with 3 where recording costs surely more.
+``--quick`` looks at two models, without the alternatives, for about two minutes.
+``--max-cost`` makes it a gate: it exits with 3 where recording costs surely more.
 
 ``TORCH_SPYRE_CHECKOUT`` names a torch-spyre checkout to compile through; no kernel
 runs then, and no calls and no whole processes are measured.
