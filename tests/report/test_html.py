@@ -15,6 +15,7 @@ from bundle_factory import BUNDLES, RECORDED, bundle, fx, line, recorded
 from torch_spyre_provenance.cli import ExitCode, main
 from torch_spyre_provenance.model import Observation, Redaction, Stage
 from torch_spyre_provenance.report.html import render
+from torch_spyre_provenance.store import dumps
 
 HOSTILE = '</script><script>alert(1)</script><img src=x onerror="alert(1)">{{ 7 * 7 }}'
 
@@ -152,6 +153,29 @@ def test_the_command_writes_the_page(tmp_path, capsys):
 
     assert (code, capsys.readouterr()) == (ExitCode.OK, ("", ""))
     assert file.read_bytes() == render(recorded("simple_mlp_torch2.13"))
+
+
+def test_files_are_put_into_a_page_that_asks_for_them(capsys, tmp_path):
+    """Those that lie unchanged where the bundle says; other forms have no room."""
+    text = '{"0_batchmatmul": {"opFuncName_": "batchmatmul"}}'
+    (tmp_path / "sdsc_0.json").write_text(text)
+    whole = recorded("simple_mlp_torch2.13")
+    (files,) = whole.run.files
+    first = evolve(files.sdsc[0], sha256=hashlib.sha256(text.encode()).hexdigest())
+    files = evolve(files, directory=str(tmp_path), sdsc=(first, *files.sdsc[1:]))
+    moved = evolve(whole, run=evolve(whole.run, files=(files,)))
+    source, page = tmp_path / "bundle.json", tmp_path / "page.html"
+    source.write_bytes(dumps(moved))
+
+    code = main(["report", str(source), "--html", str(page), "--with-files"])
+    (data, _) = Elements(page.read_bytes()).inside("script")
+    found = json.loads(data)
+
+    assert code == ExitCode.OK
+    assert [json.loads(each) for each in found["documents"]] == [json.loads(text)]
+    assert found["columns"]["super_dsc"]["document"] == [0, -1, -1, -1, -1]
+    assert ExitCode.USAGE == main(["report", str(source), "--with-files"])
+    assert "--with-files is for a page: add --html FILE" in capsys.readouterr().err
 
 
 def test_a_page_that_cannot_be_written_is_one_line(tmp_path, capsys):

@@ -452,6 +452,22 @@ def grave_violations(tab: Tab) -> dict[str, list[str]]:
     }
 
 
+def test_a_file_that_is_in_the_page_is_shown_whole(browser, tmp_path):
+    """Folded, as it lies on disk."""
+    bundle = bundle_of("simple_mlp_torch2.13")
+    digest = bundle.run.files[0].sdsc[1].sha256
+    text = json.dumps({"1_add": {"numCoresUsed_": 32}}, indent=1)
+    page = tmp_path / "page.html"
+    page.write_bytes(render(bundle, documents={digest: text}))
+    tab = Tab(browser, page, f"#super_dsc={KERNEL}/sdsc_1.json")
+
+    tab.page.locator("#details summary").click()
+
+    assert text == tab.page.locator("#details pre").inner_text()
+    assert tab.complaints == []
+    tab.context.close()
+
+
 @pytest.mark.parametrize(
     ("link", "key"),
     [(f"#op={KERNEL}:1", None), (f"#super_dsc={KERNEL}/sdsc_1.json", 0)],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -42,11 +42,21 @@ class ReportFormat(StrEnum):
     type=click.Path(dir_okay=False, path_type=Path),
     help="Write the page to this file instead: it needs nothing but a browser.",
 )
+@click.option(
+    "--with-files",
+    is_flag=True,
+    help="Put into the page the SDSC files that are unchanged on disk.",
+)
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 @reporting_errors
 @reading
 def report(
-    bundles: tuple[Path, ...], form: str, html: Path | None, *, as_json: bool
+    bundles: tuple[Path, ...],
+    form: str,
+    html: Path | None,
+    *,
+    with_files: bool,
+    as_json: bool,
 ) -> ExitCode:
     """Print the report of a bundle, rendered anew, or write it as a page.
 
@@ -57,11 +67,10 @@ def report(
 
     paths = [each for path in bundles for each in find_bundles(path) or (path,)]
     if html is not None:
-        from ..report.html import render
-        from ..store.atomic import write_bytes
-
-        write_bytes(html, render(*map(read_bundle, paths)))
+        _write_page(html, [read_bundle(path) for path in paths], with_files=with_files)
         return ExitCode.OK
+    if with_files:
+        raise click.UsageError("--with-files is for a page: add --html FILE")
     if len(paths) > 1:
         raise click.UsageError(f"{len(paths)} bundles are for a page: add --html FILE")
     bundle = paths[0]
@@ -69,6 +78,19 @@ def report(
     wanted = ReportFormat.JSON if as_json else ReportFormat(form)
     click.echo(_rendered(read_bundle(bundle), directory, wanted), nl=False)
     return ExitCode.OK
+
+
+def _write_page(path: Path, bundles: Sequence[Bundle], *, with_files: bool) -> None:
+    from ..report.html import render
+    from ..store.atomic import write_bytes
+
+    documents: Mapping[str, str] = {}
+    if with_files:
+        from ..store.kernel_files import read_documents
+
+        files = [each for bundle in bundles for each in bundle.run.files]
+        documents = read_documents(files)
+    write_bytes(path, render(*bundles, documents=documents))
 
 
 def _rendered(bundle: Bundle, directory: Path, form: ReportFormat) -> str:

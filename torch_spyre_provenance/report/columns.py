@@ -7,7 +7,7 @@ numbers of a table; the two ends of the edges are differences from the edge befo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -33,13 +33,16 @@ _COLUMNS = (
 )
 
 
-def column_data(facts: Attributor) -> dict[str, Any]:
+def column_data(
+    facts: Attributor, documents: Mapping[str, str] | None = None
+) -> dict[str, Any]:
     """Return what the page's script reads, as plain values for JSON.
 
     Args:
         facts: The bundle and its attribution.
+        documents: The text of SDSC files by their digest, as far as they are at hand.
     """
-    return _Columns(facts).data()
+    return _Columns(facts, documents or {}).data()
 
 
 @define(slots=False)
@@ -47,6 +50,7 @@ class _Columns:
     """The data of one bundle while it is put together."""
 
     facts: Attributor
+    documents: Mapping[str, str]
     strings: Strings = field(factory=Strings)
     handles: Handles = field(init=False)
     frames: dict[tuple[int, int, int, int], int] = field(factory=dict)
@@ -130,6 +134,7 @@ class _Columns:
             "frames": [list(frame) for frame in self.frames],
             "handles": self.handles.rows,
             "strings": self.strings.texts,
+            "documents": list(self.documents.values()),
         }
 
     def _number(self, ref: Ref) -> int:
@@ -243,6 +248,7 @@ class _Columns:
     def _sdsc(self) -> dict[str, Any]:
         number = self.strings.number
         files = [file for each in self.facts.bundle.run.files for file in each.sdsc]
+        texts = {digest: place for place, digest in enumerate(self.documents)}
         return {
             "names": [shown(file.name) for file in files],
             "note": [number(file.op_key) for file in files],
@@ -250,6 +256,7 @@ class _Columns:
             "presence": [number(file.handle_presence) for file in files],
             "handle": [str(file.handle.id) if file.handle else "" for file in files],
             "json": [self.handles.number(file.handle) for file in files],
+            "document": [texts.get(file.sha256, -1) for file in files],
         }
 
     def _kernels(self) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
@@ -46,23 +46,26 @@ _WORDS = {
 }
 
 
-def render(*bundles: Bundle) -> bytes:
+def render(*bundles: Bundle, documents: Mapping[str, str] | None = None) -> bytes:
     """Return the page of some bundles as UTF-8; it shows one of them at a time.
 
     The same bundles give the same bytes.
 
     Args:
         *bundles: The bundles, at least one; the first is the one that is shown first.
+        documents: The text of SDSC files by their digest, which the page then shows.
     """
-    return render_facts(*map(Attributor, bundles))
+    return render_facts(*map(Attributor, bundles), documents=documents)
 
 
-def render_facts(*facts: Attributor) -> bytes:
+def render_facts(
+    *facts: Attributor, documents: Mapping[str, str] | None = None
+) -> bytes:
     """Return the page of bundles whose attribution may be at hand already."""
     script = "\n".join(_file(name) for name in _SCRIPTS)
     style = "\n".join(_file(name) for name in _STYLES)
     compiles = [
-        _compile(each, name, number)
+        _compile(each, name, number, documents or {})
         for number, (each, name) in enumerate(zip(facts, _names(facts), strict=True))
     ]
     text = (
@@ -83,13 +86,16 @@ def render_facts(*facts: Attributor) -> bytes:
     return text.encode("utf-8", "backslashreplace")
 
 
-def _compile(facts: Attributor, name: str, number: int) -> dict[str, Any]:
+def _compile(
+    facts: Attributor, name: str, number: int, documents: Mapping[str, str]
+) -> dict[str, Any]:
     """Return what the template shows of one bundle.
 
     Args:
         facts: The bundle and its attribution.
         name: The bundle's name in links, unique in the page.
         number: Its place in the page.
+        documents: The text of SDSC files by their digest.
     """
     bundle = facts.bundle
     columns = _titled_columns(bundle)
@@ -105,7 +111,7 @@ def _compile(facts: Attributor, name: str, number: int) -> dict[str, Any]:
         "passes": bundle.passes,
         "observations": [(each, _note(each)) for each in bundle.all_observations],
         "data": {
-            **column_data(facts),
+            **column_data(facts, documents),
             "name": name,
             "why": {each["id"]: shown(each["why"]) for each in columns},
         },

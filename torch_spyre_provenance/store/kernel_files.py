@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 import stat
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import orjson
@@ -56,6 +58,32 @@ def _executes(path: Path) -> tuple[str, ...]:
     except FileNotFoundError:
         return ()
     return tuple(_EXECUTES.findall(text))
+
+
+def read_documents(files: Iterable[KernelFiles]) -> Mapping[str, str]:
+    """Return the SDSC files that lie on disk as they were recorded.
+
+    The paths come from a bundle: nothing is read but files of an SDSC file's name, and
+    nothing is kept whose digest is another one.
+
+    Args:
+        files: The kernels' directories, as a bundle has them.
+
+    Returns:
+        The JSON text of each file by its digest, indented, in ASCII.
+    """
+    found: dict[str, str] = {}
+    for each in files:
+        for file in each.sdsc:
+            if file.sha256 in found or not _SDSC.fullmatch(file.name):
+                continue
+            try:
+                data = read_regular(Path(each.directory) / file.name)
+                if hashlib.sha256(data).hexdigest() == file.sha256:
+                    found[file.sha256] = json.dumps(json.loads(data), indent=1)
+            except (OSError, ValueError, RecursionError):
+                continue
+    return found
 
 
 def digest_of(path: Path) -> str | None:

@@ -131,16 +131,21 @@ class Details {
     return stack === undefined || stack < 0 ? [facts] : [facts, this.stack(stack)];
   }
 
-  /** Return the handle as it stands in the SDSC file, folded; nothing for none. */
+  /** Return the SDSC file, or the handle as it stands there, folded; or nothing. */
   json(entity) {
+    const file = this.graph.value(entity, "document") ?? -1;
+    if (file >= 0) return [this.folded("JSON", this.graph.data.documents[file])];
     const number = this.graph.value(entity, "json");
     if (number < 0) return [];
     const handle = { debug_handle_: this.handle(number) };
     const isFile = this.graph.column(entity) === "super_dsc";
     const whole = isFile ? { [this.graph.text(entity, "note")]: handle } : handle;
-    const text = make("pre", {}, JSON.stringify(whole, null, 1));
     const note = isFile ? "JSON, as far as it is recorded" : "debug_handle_ as JSON";
-    return [make("details", {}, make("summary", {}, note), text)];
+    return [this.folded(note, JSON.stringify(whole, null, 1))];
+  }
+
+  folded(note, text) {
+    return make("details", {}, make("summary", {}, note), make("pre", {}, text));
   }
 
   handle(number) {
