@@ -16,8 +16,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help setup audit test lint types format golden fidelity bench bench-quick \
-    bench-gate bench-compare scaling survival fuzz models operators \
-    compile-cost test-torch-spyre check clean
+    bench-gate bench-compare scaling survival fuzz operators \
+    compile-cost models test-torch-spyre check clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-18s %s\n", $$1, $$2}' Makefile
