@@ -3,6 +3,8 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+# The package alone is enough for an audit; the rest is for those who develop it.
+READY := $(VENV)/.ready
 STAMP := $(VENV)/.installed
 # Arguments for the tool that a target runs: make test ARGS='tests/model -x'
 ARGS ?=
@@ -25,18 +27,24 @@ help:  ## List the targets
 setup: $(STAMP)  ## Make the virtual environment (every other target does it when needed)
 
 # setuptools first: with it there, building the package needs no environment of its own,
-# which constraints would not reach. The last one asks for JupyterLab and needs none.
-$(STAMP): setup.py pyproject.toml constraints.txt
+# which constraints would not reach.
+$(READY): setup.py pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and \
 	    "Python 3.11 or later is needed: make PYTHON=/path/to/python3.11")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet -c constraints.txt setuptools
 	$(BIN)/python -m pip install --quiet -c constraints.txt --no-build-isolation \
+	    --editable .
+	@touch $@
+
+# The last one asks for JupyterLab and needs none.
+$(STAMP): $(READY)
+	$(BIN)/python -m pip install --quiet -c constraints.txt --no-build-isolation \
 	    --editable '.[test,models,lint,zstd,export,bench]'
 	$(BIN)/python -m pip install --quiet --no-deps HolisticTraceAnalysis==0.5.0
 	@touch $@
 
-audit: $(STAMP)  ## Compile the example model and audit it: the main job
+audit: $(READY)  ## Compile the example model and audit it: the main job
 	$(BIN)/spyre-provenance audit $(ARGS)
 
 test: $(STAMP)  ## Run the tests

@@ -38,7 +38,8 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (tree / ".venv").mkdir()
     for name in ("bin", "lib", "pyvenv.cfg"):
         (tree / ".venv" / name).symlink_to(Path(sys.prefix) / name)
-    (tree / ".venv" / ".installed").touch()
+    for stamp in (".ready", ".installed"):
+        (tree / ".venv" / stamp).touch()
     return tree
 
 
