@@ -18,6 +18,8 @@ from torch_spyre_provenance.model import Op
 
 MATMUL = "batchmatmul"
 
+_OFFSET = re.compile(r"(c\d+) \+ \d+")
+
 MOVES = frozenset(
     {"ReStickifyOpHBM", "identity", "dl16tofp32", "fp32todl16", "fp8todl16"}
 )
@@ -128,6 +130,8 @@ class Truth:
         if not any(dim.extent != "1" for dim in op.iteration_space):
             # A number, as one that gradients are masked with.
             return _one_of(self.places)
+        if _is_filling(op):
+            return Expected(allowed=self._touching_any(_whole_extents(op)))
         extents = self.known(dim.extent for dim in op.iteration_space)
         if not extents:
             return _one_of(self.row_lines)
@@ -155,6 +159,10 @@ class Truth:
         others = [making for making in makings if not making.ops]
         return frozenset(making.place for making in named or others or makings)
 
+    def _touching_any(self, texts: Iterable[str]) -> frozenset[str]:
+        extents = self.known(texts)
+        return self._touching(extents) if extents else frozenset()
+
     def _touching(self, extents: frozenset[int]) -> frozenset[str]:
         exact = [value.places for value in self.values if value.extents == extents]
         highest = max(extents, key=self.order.__getitem__)
@@ -168,6 +176,24 @@ class Truth:
 def _one_of(places: frozenset[str]) -> Expected:
     needed = next(iter(places)) if len(places) == 1 else None
     return Expected(allowed=places, needed=needed)
+
+
+def _is_filling(op: Op) -> bool:
+    """Return whether an op writes one number into a part of a larger buffer."""
+    reads = [text for arg in op.args if arg.is_input for text in arg.device_coordinates]
+    return op.op in MOVES and set(reads) == {"0"} and bool(_shifted(op))
+
+
+def _whole_extents(op: Op) -> list[str]:
+    """Return the extents of an op that are not what a filling happens to leave over."""
+    shifted = _shifted(op)
+    return [dim.extent for dim in op.iteration_space if dim.symbol not in shifted]
+
+
+def _shifted(op: Op) -> frozenset[str]:
+    """Return the loop symbols that an op writes at an offset."""
+    written = [c for arg in op.args if not arg.is_input for c in arg.device_coordinates]
+    return frozenset(found[1] for text in written if (found := _OFFSET.search(text)))
 
 
 def _reduces(op: Op, extent: int) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from attrs import evolve
 
 from benchmarks.truth import Expected, Making, Truth, Value
 from torch_spyre_provenance.model import Dim, Op, OpArg
@@ -175,3 +176,25 @@ EITHER = Expected(allowed=frozenset({"m.py:3", "m.py:5"}))
 def test_wrong(expected, claimed, wrong):
     """An attribution is wrong if it names a line too many or not the needed one."""
     assert wrong is expected.is_wrong(claimed)
+
+
+def filling(*extents, shifted):
+    """Return an op that writes a number over these extents, one of them shifted."""
+    filled = op("identity", *extents)
+    (result,) = filled.args
+    places = tuple(
+        f"c{position} + 64" if extent == shifted else f"c{position}"
+        for position, extent in enumerate(extents)
+    )
+    number = evolve(result, is_input=True, device_coordinates=("0", "0"))
+    return evolve(filled, args=(number, evolve(result, device_coordinates=places)))
+
+
+def test_what_a_filling_leaves_over_is_no_extent():
+    """A stick's rest may be as long as another line's extent, or a multiple of it."""
+    alone = TRUTH.expected(filling(71, 2, shifted=71))
+    beside = TRUTH.expected(filling(71, 79, shifted=71))
+
+    assert not alone.is_wrong(["m.py:6"])
+    assert not beside.is_wrong(["m.py:6"])
+    assert beside.is_wrong(["m.py:3"])
