@@ -128,3 +128,11 @@ def test_recorded_ids_follow_the_recipe(name):
     expected = [handle_id(h.source, h.aten_op, h.ir_chain) for h in handles]
     assert expected == [h.id for h in handles]
     assert expected
+
+
+def test_any_text_has_an_id():
+    """A stranger's bundle may hold characters that no encoding knows."""
+    names = ("plain", "caf\u00e9", "\udc80 of a path", "\ud800 of no path")
+    ids = {handle_id(None, None, (name,)) for name in names}
+
+    assert len(names) == len(ids)

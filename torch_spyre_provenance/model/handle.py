@@ -61,5 +61,14 @@ def handle_id(
     import hashlib  # late: it loads OpenSSL, and few who read handles make ids
 
     parts = (source.to_str() if source else "", aten_op or "", ",".join(ir_chain))
-    digest = hashlib.sha256("|".join(parts).encode("utf-8", "surrogateescape")).digest()
+    digest = hashlib.sha256(_encoded("|".join(parts))).digest()
     return int.from_bytes(digest[:8], "big") >> 1
+
+
+def _encoded(text: str) -> bytes:
+    """Return the bytes of a text, of whatever characters."""
+    try:
+        # A path's bytes that are no UTF-8 are themselves again.
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass")
