@@ -40,11 +40,6 @@ class Form:
     inner: bool = False
     narrows: bool = False
 
-    @property
-    def tells_extent(self) -> bool:
-        """Return whether the text names the line's extent, so that it fits one call."""
-        return "{n}" in self.text
-
 
 def _form(text: str, operands: str = "", ops: str = "", **facts: object) -> Form:
     """Return a form; operands read ``w:kn b:n``, ops are names separated by blanks."""

@@ -12,7 +12,7 @@ from .commands.conventions import PROGRAM, ExitCode
 DISTRIBUTION = "torch-spyre-provenance"
 _COMMANDS = {
     "audit": "compiling",
-    "bench": "benching",
+    "bench": "compiling",
     "check": "judging",
     "diff": "judging",
     "doctor": "compiling",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tempfile import gettempdir
+
 import pytest
 
 from torch_spyre_provenance.analysis.frames import (
@@ -33,7 +35,7 @@ def stack(*files: str) -> tuple[Frame, ...]:
         "torch/model.py",
         "C:\\Users\\u\\model.py",
         "<ipython-input-3-0a1b2c3d4e5f>",
-        "/tmp/ipykernel_1234/567890.py",  # noqa: S108  Jupyter's own choice
+        f"{gettempdir()}/ipykernel_1234/567890.py",
         "<string>",
         "<stdin>",
         f"{SITE}/torch_spyre_provenance/simple_mlp.py",
@@ -71,7 +73,7 @@ def test_the_libraries_files(file):
         "/home/u/torch-spyre/torch_spyre/_inductor/lowering.py",
         "C:\\venv\\Lib\\site-packages\\torch\\nn\\functional.py",
         "<eval_with_key>.7",
-        "/tmp/torchinductor_u/ab/cab.py",  # noqa: S108  Inductor's own choice
+        f"{gettempdir()}/torchinductor_u/ab/cab.py",
     ],
 )
 def test_the_frameworks_files(file):

@@ -8,12 +8,14 @@ from attrs import evolve
 from scenarios.compiling import half, op_lines
 from torch.utils._ordered_set import OrderedSet
 
-from torch_spyre_provenance.analysis.attribution import attribute
+from torch_spyre_provenance.analysis.attribution import Attributor, attribute
 from torch_spyre_provenance.analysis.losses import find_losses
 from torch_spyre_provenance.analysis.rewrites import Shape, find_rewrites
 from torch_spyre_provenance.frontends.reference import passes
 from torch_spyre_provenance.frontends.reference.rewriting import exchange_loads
 from torch_spyre_provenance.frontends.reference.tracing import trace
+from torch_spyre_provenance.report.facts import report_facts
+from torch_spyre_provenance.report.markdown import render
 
 
 def computing(graph, name):
@@ -78,3 +80,21 @@ def test_op_that_was_merged_of_two_has_both_lines(record_one):
         merged.gained,
     )
     assert () == find_losses(bundle)
+
+
+@pytest.mark.usefixtures("merging")
+def test_reports_say_what_became_of_what(record_one):
+    """Below the passes, and among the facts for other tools."""
+
+    def model(x):
+        return torch.exp(torch.relu(x))
+
+    bundle = record_one(model, half(4, 64))
+
+    assert "| `merge` | n→1 | `op0`, `op1` | `op1` |" in render(bundle).splitlines()
+    (fact,) = report_facts(Attributor(bundle))["rewrites"]
+    assert ("merge", "n→1", ("relu",)) == (
+        fact["pass_name"],
+        fact["shape"],
+        fact["gained"],
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import linecache
 import textwrap
+from tempfile import gettempdir
 
 import pytest
 import torch
@@ -132,7 +133,7 @@ def test_users_directory_called_torch_is_the_users(record_one, tmp_path):
     "name",
     [
         "<ipython-input-3-0a1b2c3d4e5f>",
-        "/tmp/ipykernel_7/123.py",  # noqa: S108  Jupyter's own choice
+        f"{gettempdir()}/ipykernel_7/123.py",
         "<generated>",
     ],
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 _BUILT_IN = re.compile(
     r"<(?:built-in |bound |wrapped |class )*(?:function|method)? ?'?([\w.]+)"
 )
@@ -256,8 +255,3 @@ def changes_in_place(target: str | None) -> bool:
 def is_view(target: str | None) -> bool:
     """Return whether a node's target only looks at memory in another way."""
     return packet(target) in VIEWS
-
-
-def without_address(text: str) -> str:
-    """Return the `repr` of an object without the address, which differs by run."""
-    return _ADDRESS.sub("", text)

@@ -126,7 +126,7 @@ POLICY = FramePolicy(
 )
 """The policy that the analyses use.
 
-Notebook cells (``<ipython-input-…>``, ``/tmp/ipykernel_…``) and ``exec``'d code
+Notebook cells (``<ipython-input-…>``, ``ipykernel_…/….py``) and ``exec``'d code
 (``<string>``) belong to the user.
 """
 

@@ -1,4 +1,4 @@
-"""Commands that load a front end: ``audit`` and ``doctor``."""
+"""Commands that load a front end: ``audit``, ``bench`` and ``doctor``."""
 
 from __future__ import annotations
 
@@ -17,9 +17,7 @@ from .conventions import (
     tell,
 )
 
-
-@click.command()
-@click.option(
+_MODEL = click.option(
     "--model",
     "spec",
     metavar="MODULE:FACTORY",
@@ -27,6 +25,10 @@ from .conventions import (
     help="A function that returns a module and its example inputs; by default one that "
     "makes a small MLP.",
 )
+
+
+@click.command()
+@_MODEL
 @click.option(
     "--out",
     metavar="DIR",
@@ -56,6 +58,36 @@ def audit(
     else:
         texts = (summary_text(bundle, path) for bundle, path in audited)
         click.echo("\n\n".join(texts))
+    return ExitCode.OK
+
+
+@click.command()
+@_MODEL
+@click.option(
+    "--rounds",
+    metavar="N",
+    type=click.IntRange(min=2),
+    default=10,
+    show_default=True,
+    help="Compiles under each condition.",
+)
+@TORCH_SPYRE
+@JSON
+@reporting_errors
+def bench(
+    spec: str, rounds: int, torch_spyre: Path | None, *, as_json: bool
+) -> ExitCode:
+    """Measure what recording costs on a model of yours.
+
+    The model is compiled anew and from the cache, and is called, with recording off
+    and on by turns, in one process. The condition "off again" is off as well: what it
+    differs by is the noise of the machine.
+    """
+    from ..cost import cost_of
+
+    with stdout_kept():
+        cost = cost_of(spec, n_rounds=rounds, torch_spyre=torch_spyre, notify=tell)
+    click.echo(json.dumps(cost.facts(), indent=2) if as_json else cost.text())
     return ExitCode.OK
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
 from types import CodeType
 from typing import Any
 
@@ -11,8 +10,6 @@ import torch
 from torch._guards import CompileContext, TracingContext
 from torch._inductor import config
 from torch._inductor.custom_graph_pass import CustomGraphPass
-
-GraphPass = Callable[[torch.fx.Graph], None]
 
 
 class ChainedPass(CustomGraphPass):

@@ -10,6 +10,7 @@ from ..analysis.attribution import Attributor
 from ..analysis.coverage import measure_coverage
 from ..analysis.losses import find_losses
 from ..analysis.matrix import build_matrix
+from ..analysis.rewrites import find_rewrites
 from ..analysis.sdsc import link_files
 from ..model import Stage
 from .kernel import op_record
@@ -58,6 +59,10 @@ def report_facts(facts: Attributor) -> dict[str, Any]:
         "losses": [
             {"pass": each.pass_name, **asdict(each.loss)}
             for each in find_losses(bundle)
+        ],
+        "rewrites": [
+            {"shape": each.shape.value, **asdict(each)}
+            for each in find_rewrites(bundle)
         ],
         "matrix": [
             {

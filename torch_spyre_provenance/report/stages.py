@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from ..analysis.attribution import Attribution
+from ..analysis.rewrites import Rewrite, find_rewrites
 from ..analysis.sdsc import LinkState, link_files
 from ..model import (
     FX_FIELDS,
@@ -268,6 +269,16 @@ def _passes(page: Page) -> Iterator[str]:
         for step in steps
     )
     yield from table(header, rows)
+    rewrites = find_rewrites(page.bundle)
+    if rewrites:
+        yield "What became of what: operations that a pass made of others."
+        yield ""
+        yield from table(("Pass", "shape", "of", "made"), map(_rewrite, rewrites))
+
+
+def _rewrite(rewrite: Rewrite) -> list[str]:
+    old, new = names(rewrite.old), names(rewrite.new)
+    return [code(rewrite.pass_name), rewrite.shape, old, new]
 
 
 def _loss(loss: Loss) -> str:

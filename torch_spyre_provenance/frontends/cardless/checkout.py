@@ -91,8 +91,7 @@ class _StandInFinder(MetaPathFinder, Loader):
         return None
 
     def exec_module(self, module: ModuleType) -> None:
-        for name, value in self._names:
-            setattr(module, name, value)
+        vars(module).update(self._names)
 
 
 def make_importable(checkout: Checkout, extension: ModuleType) -> None:
