@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from attrs import define
 
-from .session import Session
+if TYPE_CHECKING:
+    from .session import Session
 
 
 @define

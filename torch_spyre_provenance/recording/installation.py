@@ -39,7 +39,6 @@ def install(session: Session) -> None:
         _set_options()
         session.keep_callbacks = _add_callbacks
         _add_callbacks()
-        session.is_active = True
         set_current(session)
         atexit.register(session.finish)
 
@@ -66,7 +65,6 @@ def uninstall() -> None:
             register_plain(session.front_end)
             if session.front_end.pass_observers is not None:
                 session.front_end.pass_observers.remove(observe_pass)
-    session.is_active = False
     atexit.unregister(session.finish)
     session.finish()
 

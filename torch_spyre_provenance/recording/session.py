@@ -14,6 +14,7 @@ from ..frontends.contract import DEVICE, FrontEnd
 from ..model import Bundle, Observation
 from . import compat, run_facts
 from .builder import CompileBuilder, FrameRecord, Frames
+from .current import current_session
 from .failure import describe_failure, subjects_of
 from .guard import Guard
 from .points import OWN_POINTS, RUN_POINTS, Point
@@ -70,7 +71,6 @@ class Session:
         out: Directory for the bundles; None for the one beside the kernels.
         strict: Let the failures of observations travel on.
         keep_callbacks: Registers the compile callbacks again where they are gone.
-        is_active: Whether it is the active one; an end renders what then comes.
         frames: The Dynamo graphs being compiled.
         guard: Counts of the recorder's own steps.
         trace_log: Takes the bundles that go into PyTorch's trace log.
@@ -82,7 +82,6 @@ class Session:
     out: Path | None = None
     strict: bool = False
     keep_callbacks: Callable[[], None] = field(default=_nothing)
-    is_active: bool = field(default=False, init=False)
     frames: Frames = field(factory=Frames, init=False)
     guard: Guard = field(init=False)
     trace_log: TraceLog = field(factory=TraceLog, init=False)
@@ -198,7 +197,7 @@ class Session:
             self._bundles.append(RecordedBundle(bundle=bundle, path=path))
             if path is not None:
                 self._unrendered.append(_Unrendered(bundle=bundle, path=path))
-        if not self.is_active:
+        if current_session() is not self:
             # Another thread was still compiling as the recording ended.
             self.finish()
 
