@@ -10,7 +10,7 @@ from attrs import evolve
 from bundle_factory import recorded
 
 from torch_spyre_provenance.cli import ExitCode, main
-from torch_spyre_provenance.publish import publish
+from torch_spyre_provenance.publish import Publisher
 from torch_spyre_provenance.store import find_bundles, write_bundle
 from torch_spyre_provenance.store.kernel_files import read_kernel_files
 
@@ -84,7 +84,9 @@ def test_findings_are_readable(on_disk, capsys):
 def test_prune_tells_what_it_did(tmp_path, capsys):
     """Looking first removes nothing; then it is the same, done."""
     for _ in range(3):
-        publish(evolve(recorded("simple_mlp_torch2.13"), run=bare()), tmp_path)
+        Publisher().publish(
+            evolve(recorded("simple_mlp_torch2.13"), run=bare()), tmp_path
+        )
     arguments = ["prune", str(tmp_path), "--keep", "1", "--json"]
     assert ExitCode.OK == main([*arguments, "--dry-run"])
     planned = json.loads(capsys.readouterr().out)

@@ -11,7 +11,7 @@ from bundle_factory import recorded
 
 from torch_spyre_provenance.errors import OutputError
 from torch_spyre_provenance.model import Bundle
-from torch_spyre_provenance.publish import publish
+from torch_spyre_provenance.publish import Publisher
 from torch_spyre_provenance.store import read_bundle
 
 
@@ -27,7 +27,7 @@ def test_a_bundle_its_report_and_a_record_for_each_kernel(tmp_path):
     kernel = tmp_path / "inductor-spyre" / "kernel_a1"
     kernel.mkdir(parents=True)
     value = with_directory(kernel)
-    directory = publish(value, tmp_path / "inductor-spyre" / "provenance")
+    directory = Publisher().publish(value, tmp_path / "inductor-spyre" / "provenance")
     assert read_bundle(directory) == value
     assert sorted(path.name for path in directory.iterdir()) == [
         "bundle.json",
@@ -42,7 +42,7 @@ def test_a_bundle_its_report_and_a_record_for_each_kernel(tmp_path):
 def test_a_vanished_kernel_directory_is_an_error_after_all_else_is_written(tmp_path):
     """The bundle stays, and the message says what is missing."""
     with pytest.raises(OutputError, match="1 of 1 kernel directories are not"):
-        publish(with_directory(tmp_path / "gone"), tmp_path / "out")
+        Publisher().publish(with_directory(tmp_path / "gone"), tmp_path / "out")
     assert read_bundle(tmp_path / "out" / "simple_mlp").ops
 
 
@@ -50,5 +50,5 @@ def test_a_root_that_cannot_be_made_is_an_error(tmp_path):
     """Nothing is written at all."""
     (tmp_path / "out").write_text("mine")
     with pytest.raises(OutputError, match="cannot write"):
-        publish(with_directory(tmp_path), tmp_path / "out")
+        Publisher().publish(with_directory(tmp_path), tmp_path / "out")
     assert [path.name for path in tmp_path.iterdir()] == ["out"]

@@ -132,20 +132,3 @@ def write_with_report(bundle: Bundle, root: Path) -> Path:
     """
     report = markdown.render(bundle).encode("utf-8", "backslashreplace")
     return write_bundle(root, bundle, {REPORT_FILE: report})
-
-
-def publish(bundle: Bundle, root: Path) -> Path:
-    """Write a bundle as it is, with its report and its kernels' records.
-
-    Args:
-        bundle: The bundle of one compile in this process.
-        root: Directory of all bundles.
-
-    Returns:
-        The bundle's directory.
-
-    Raises:
-        OutputError: Something cannot be written. What could be written stays, and each
-            file is whole.
-    """
-    return Publisher().publish(bundle, root)

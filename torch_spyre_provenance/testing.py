@@ -8,6 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import torch
+from torch.utils._pytree import tree_map_only
+
 from .activation import record
 from .analysis.gate import Limits, judge
 from .backend import spyre_provenance
@@ -46,9 +49,6 @@ def assert_attributed(
         AssertionError: Nothing was compiled for the device, or a limit is broken; the
             message has the ops.
     """
-    import torch
-    from torch.utils._pytree import tree_map_only
-
     torch.compiler.reset()
     with tempfile.TemporaryDirectory() as out:
         with record(out=Path(out), strict=True) as recording, torch.no_grad():

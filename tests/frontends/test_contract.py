@@ -11,7 +11,7 @@ from torch_spyre_provenance.analysis.attribution import attribute
 from torch_spyre_provenance.analysis.sdsc import LinkState, link_files
 from torch_spyre_provenance.frontends import reference
 from torch_spyre_provenance.model import CacheState
-from torch_spyre_provenance.publish import publish
+from torch_spyre_provenance.publish import Publisher
 from torch_spyre_provenance.recording.installation import install, uninstall
 from torch_spyre_provenance.recording.session import Session
 
@@ -46,7 +46,10 @@ def record(tmp_path):
 
     def run(front_end, *functions, strict=True):
         session = Session(
-            publish=publish, front_end=front_end, out=tmp_path, strict=strict
+            publish=Publisher().publish,
+            front_end=front_end,
+            out=tmp_path,
+            strict=strict,
         )
         install(session)
         try:

@@ -17,7 +17,7 @@ from pathlib import Path
 from attrs import evolve
 
 from torch_spyre_provenance.model import Bundle
-from torch_spyre_provenance.publish import publish
+from torch_spyre_provenance.publish import Publisher
 from torch_spyre_provenance.store import read_bundle
 
 SUBJECT = Path(__file__).parents[1] / "bundles" / "simple_mlp_torch2.13.json"
@@ -34,7 +34,7 @@ def main(seed: str, count: str, directory: str) -> None:
     files = tuple(evolve(f, directory=str(kernel)) for f in value.run.files)
     value = evolve(value, run=evolve(value.run, files=files))
     start = time.perf_counter()
-    reported = [str(publish(value, root / "out"))]
+    reported = [str(Publisher().publish(value, root / "out"))]
     longest = LONGEST * (time.perf_counter() - start)
     for number in range(int(count)):
         life = chance.random() * longest
@@ -63,7 +63,7 @@ def write_forever(value: Bundle, root: Path, number: int, pipe: int) -> None:
     try:
         while True:
             named = evolve(value, run=evolve(value.run, name=f"writer_{number}"))
-            path = publish(named, root)
+            path = Publisher().publish(named, root)
             os.write(pipe, f"{path}\n".encode())
     finally:
         os._exit(1)

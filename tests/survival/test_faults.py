@@ -21,7 +21,7 @@ from process import run_python
 import torch_spyre_provenance
 from torch_spyre_provenance.errors import OutputError
 from torch_spyre_provenance.model import Redaction
-from torch_spyre_provenance.publish import publish
+from torch_spyre_provenance.publish import Publisher
 from torch_spyre_provenance.recording.points import Point
 from torch_spyre_provenance.store import find_bundles, read_bundle, write_bundle
 
@@ -203,7 +203,7 @@ def test_links_planted_in_a_shared_directory_are_not_followed(tmp_path):
     (root / value.run.name).symlink_to(outside)
     (kernel / "provenance.json").symlink_to(victim)
 
-    directory = publish(value, root)
+    directory = Publisher().publish(value, root)
 
     assert root / f"{value.run.name}-1" == directory
     assert "mine" == victim.read_text()
