@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from attrs import frozen
 
-from ..model import Bundle, Evidence
+from ..model import Bundle, Evidence, spec_path_text
 from .attribution import Attribution, attribute
 from .coverage import Coverage, measure_coverage
 from .losses import find_losses
@@ -149,5 +149,5 @@ def _losses(bundle: Bundle) -> Iterator[Offence]:
 
 
 def _name(op: Attribution) -> str:
-    path = ".".join(str(index) for index in op.path)
+    path = spec_path_text(op.path)
     return f"{op.kernel}:{path} {op.op}"

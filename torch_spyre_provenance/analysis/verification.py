@@ -21,6 +21,7 @@ from ..model import (
     Kernel,
     KernelFiles,
     handle_id,
+    spec_path_text,
 )
 from .sdsc import LinkState, link_files
 
@@ -260,7 +261,7 @@ def _links(bundle: Bundle) -> Iterator[Finding]:
     for link in link_files(bundle):
         if link.state in spoken and link.file is not None:
             check, text = spoken[link.state]
-            path = ".".join(map(str, link.path))
+            path = spec_path_text(link.path)
             yield Finding(
                 check=check,
                 where=f"{directories[link.kernel]}/{link.file.name}",

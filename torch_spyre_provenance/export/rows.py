@@ -9,7 +9,7 @@ from ..analysis.attribution import Attribution, Attributor
 from ..analysis.coverage import measure_coverage
 from ..analysis.losses import find_losses
 from ..analysis.sdsc import SdscLink, link_files
-from ..model import Bundle, Kernel, Op
+from ..model import Bundle, Kernel, Op, spec_path_text
 from .tables import CompileRow, KernelRow, LocationRow, LossRow, OpRow, Row
 
 
@@ -128,7 +128,7 @@ def _places(
         yield LocationRow(
             compile=compile_,
             kernel=found.kernel,
-            spec_path=".".join(map(str, found.path)),
+            spec_path=spec_path_text(found.path),
             position=position,
             file=place.frame.file,
             line=place.frame.line,

@@ -9,6 +9,7 @@ from attrs import define
 from ..analysis.attribution import Attribution
 from ..analysis.timing import Share, divide, sum_runs
 from ..analysis.trace import Clock, Joined
+from ..model import spec_path_text
 from .tables import TimeRow
 
 
@@ -47,7 +48,7 @@ def time_rows(joined: Iterable[Joined], method: Share) -> list[TimeRow]:
         TimeRow(
             compile=compile_,
             kernel=kernel,
-            spec_path=".".join(map(str, path)),
+            spec_path=spec_path_text(path),
             module=ops[compile_, kernel, path].module_path,
             events=total.events,
             host_ns=total.host_ns,

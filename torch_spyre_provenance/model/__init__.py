@@ -5,7 +5,7 @@ from .fx import FX_FIELDS, Field, FromNode, FxGraph, FxNode, ModuleCall, SourceF
 from .handle import DebugHandle, ProvenanceTransform, handle_id
 from .health import Observation
 from .ir import IR_FIELDS, IrGraph, IrOp
-from .kernel import Dim, Kernel, KernelFiles, Op, OpArg, SdscFile
+from .kernel import Dim, Kernel, KernelFiles, Op, OpArg, SdscFile, spec_path_text
 from .location import Frame, SourceLoc, Stack, parse_stack_trace
 from .passes import Created, Loss, PassStep, Replacement
 from .source import SourceFile, SourceLine
@@ -52,4 +52,5 @@ __all__ = [
     "Stage",
     "handle_id",
     "parse_stack_trace",
+    "spec_path_text",
 ]

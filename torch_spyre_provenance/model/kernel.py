@@ -79,7 +79,12 @@ class Op:
     @property
     def spec_path(self) -> str:
         """Return the path as text, ``2`` or ``0.1`` inside a loop."""
-        return ".".join(str(index) for index in self.path)
+        return spec_path_text(self.path)
+
+
+def spec_path_text(path: tuple[int, ...]) -> str:
+    """Return a position in a kernel's tree of specs as text, ``2`` or ``0.1``."""
+    return ".".join(map(str, path))
 
 
 @frozen(kw_only=True)

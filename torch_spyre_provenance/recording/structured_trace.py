@@ -19,7 +19,7 @@ from torch._logging import trace_structured
 
 from ..analysis.attribution import Attribution, Attributor
 from ..analysis.node_mappings import NodeMappings, map_nodes
-from ..model import Bundle, CacheState
+from ..model import Bundle, CacheState, spec_path_text
 from . import compat
 from .guard import Guard
 from .points import Point
@@ -128,7 +128,7 @@ class _Artifacts:
 def _op(op: Attribution) -> dict[str, Any]:
     return {
         "op": op.op,
-        "path": ".".join(map(str, op.path)),
+        "path": spec_path_text(op.path),
         "lines": [place.where for place in op.locations],
         "module": op.module_path,
         "evidence": op.evidence.value,

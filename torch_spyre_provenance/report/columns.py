@@ -17,7 +17,7 @@ from ..analysis.attribution import Attribution, Attributor, Location
 from ..analysis.lineage import Edge, Level, Lineage, Ref, build_lineage
 from ..analysis.origins import Rule
 from ..analysis.sdsc import LinkState, SdscLink, link_files
-from ..model import Evidence, Frame, FxNode, IrOp, Op, Stage
+from ..model import Evidence, Frame, FxNode, IrOp, Op, Stage, spec_path_text
 from .encoding import Handles, Strings, differences, shown, space_text, tensor_text
 from .escape import ShortPaths
 
@@ -147,7 +147,7 @@ class _Columns:
         rule = self.strings.number("executes")
         for link in self.links:
             if link.file is not None:
-                path = ".".join(map(str, link.path))
+                path = spec_path_text(link.path)
                 start = self.numbers[Level.OP_SPEC, f"{link.kernel}/{path}"]
                 end = self.numbers[Stage.SUPER_DSC, f"{link.kernel}/{link.file.name}"]
                 yield start, end, _MEASURED, rule

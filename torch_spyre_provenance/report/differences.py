@@ -9,6 +9,7 @@ from attrs import asdict
 
 from ..analysis.diff import Difference, is_weaker
 from ..analysis.matching import OpPair, PlacedOp
+from ..model import spec_path_text
 from .escape import visible
 
 _LONGEST = 4096
@@ -85,7 +86,7 @@ def _change(tell: Callable[[PlacedOp], str], pair: OpPair) -> str:
 
 
 def _op(op: PlacedOp) -> str:
-    path = ".".join(map(str, op.found.path))
+    path = spec_path_text(op.found.path)
     return f"{op.found.kernel}:{path} {op.found.op}"
 
 
@@ -109,7 +110,7 @@ def _evidence(op: PlacedOp) -> str:
 def _op_facts(op: PlacedOp) -> dict[str, Any]:
     return {
         "kernel": op.found.kernel,
-        "spec_path": ".".join(map(str, op.found.path)),
+        "spec_path": spec_path_text(op.found.path),
         "op": op.found.op,
         "aten_op": op.found.aten_op,
         "module": op.found.module_path,

@@ -17,6 +17,7 @@ from ..model import (
     Presence,
     Redaction,
     Stage,
+    spec_path_text,
 )
 from . import mermaid, stages
 from .escape import EMPTY, code
@@ -134,7 +135,7 @@ def _attribution(page: Page) -> Iterator[str]:
     )
     missing = [op for op in found if op.evidence is Evidence.MISSING]
     for op in missing[:_MOST_LISTED]:
-        path = ".".join(map(str, op.path))
+        path = spec_path_text(op.path)
         yield f"- {code(op.kernel)} {code(path)} {code(op.op)}: {code(op.reason, 400)}"
     if len(missing) > _MOST_LISTED:
         yield f"- and {len(missing) - _MOST_LISTED} more"
@@ -161,7 +162,7 @@ def _agreement(page: Page) -> Iterator[str]:
     rows = (
         [
             code(each.ours.kernel),
-            code(".".join(map(str, each.ours.path))),
+            code(spec_path_text(each.ours.path)),
             code(each.ours.op),
             page.places(each.ours.locations),
             stages.evidence(each.ours),

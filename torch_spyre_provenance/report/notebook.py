@@ -7,7 +7,7 @@ from html import escape
 
 from ..analysis.attribution import Attribution, Attributor
 from ..analysis.coverage import measure_coverage
-from ..model import Bundle
+from ..model import Bundle, spec_path_text
 from .escape import ShortPaths, visible
 
 _MOST_OPS = 60
@@ -50,7 +50,7 @@ def _rows(facts: Attributor) -> Iterator[str]:
 
 def _cells(facts: Attributor, short: ShortPaths, op: Attribution) -> Iterator[str]:
     frames = [place.frame for place in op.locations]
-    yield f"{op.kernel}:{'.'.join(map(str, op.path))}"
+    yield f"{op.kernel}:{spec_path_text(op.path)}"
     yield op.op
     yield ", ".join(short.where(frame.file, frame.line) for frame in frames)
     yield (facts.text(frames[0]) or "") if len(frames) == 1 else ""
