@@ -196,6 +196,14 @@ def test_handles_of_all_ops_name_a_kernel():
     assert found([event(name, handles=ids[:1])], compiled(0), two) == (None,)
 
 
+def test_a_directory_is_no_prefix_of_a_longer_number():
+    """Kernel 1 of a bundle that was not given is not kernel 10 of one that was."""
+    keyed = event(f"spyre_kernel_v1_fused_add_{KEY}#3", directory="/cache/c1")
+
+    assert found([keyed], compiled(10)) == (None,)
+    assert found([keyed], compiled(1), compiled(10)) == ("b1",)
+
+
 def test_same_handles_in_two_kernels_are_told_apart_by_the_directory():
     """The same op for other shapes has the same handles, in another directory."""
     value = compiled(0).facts.bundle

@@ -102,9 +102,8 @@ class _Joiner:
         for event in sorted(events, key=lambda event: event.category in _DEVICE):
             joined = self._joined(event, launches)
             found[event.index] = joined
-            is_launch = joined.clock is Clock.HOST and event.external_id is not None
-            if joined.kernel is not None and is_launch:
-                launches[event.external_id or ""] = joined.kernel
+            if joined.kernel and event.external_id and joined.clock is Clock.HOST:
+                launches[event.external_id] = joined.kernel
         return tuple(found[index] for index in sorted(found))
 
     def _is_ours(self, event: TraceEvent) -> bool:
@@ -217,8 +216,13 @@ def _identities(
     """Yield what an event says of its kernel besides the name, the surest first."""
     directory, key = event.directory, _key(event)
     if directory:
-        start = PurePosixPath(directory).name
-        yield Clue.DIRECTORY, lambda each: _directory(each).startswith(start)
+        name = PurePosixPath(directory).name
+        # What follows a kernel's name there is random; `k_1` is no prefix of `k_10_x`.
+        start = name if name.endswith("_") else f"{name}_"
+        yield (
+            Clue.DIRECTORY,
+            lambda each: f"{_directory(each)}_".startswith(start),
+        )
     if key:
         yield Clue.KEY, lambda each: each.recorded.keys.get(each.kernel.name) == key
     if event.handles:
