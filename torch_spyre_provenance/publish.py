@@ -14,7 +14,8 @@ from .errors import OutputError
 from .model import Bundle, Redaction
 from .report import kernel, markdown
 from .store.atomic import write_bytes
-from .store.bundle_dir import write_bundle
+from .store.bundle_dir import write_bundle, write_text
+from .store.record import BundleText, text_of
 from .store.retention import prune
 
 REPORT_FILE = "report.md"
@@ -54,15 +55,15 @@ class Publisher:
             OutputError: Something cannot be written. What could be written stays, and
                 each file is whole.
         """
-        directory = self.write(bundle, root)
+        directory = self.write(text_of(bundle), root)
         self.render(bundle, directory)
         return directory
 
-    def write(self, bundle: Bundle, root: Path) -> Path:
+    def write(self, text: BundleText, root: Path) -> Path:
         """Write a bundle alone: the one part that a compile has to wait for.
 
         Args:
-            bundle: The bundle of one compile in this process.
+            text: The bundle of one compile in this process.
             root: Directory of all bundles.
 
         Returns:
@@ -71,7 +72,9 @@ class Publisher:
         Raises:
             OutputError: It cannot be written; nothing half written is left.
         """
-        directory = write_bundle(root, self._shown(bundle), {}, self.compress_from)
+        if self.redaction is not Redaction.NONE:
+            text = text_of(self._shown(text.bundle))
+        directory = write_text(root, text, {}, self.compress_from)
         if self.keep is not None and next(self._written) % self.keep == 0:
             prune(root, self.keep)
         return directory

@@ -9,8 +9,7 @@ from typing import Any
 
 import orjson
 import pytest
-from attrs import evolve
-from bundle_factory import RECORDED, bundle, fx, lines, recorded, run_facts
+from bundle_factory import bundle, fx, lines, recorded
 from hypothesis import HealthCheck, given, settings
 from strategies import bundles
 
@@ -55,23 +54,6 @@ def test_the_text_is_canonical(value):
     """Writing what was read gives the same bytes."""
     text = codec.dumps(value)
     assert text == codec.dumps(codec.loads(text))
-
-
-@SLOW_IS_FINE
-@given(bundles())
-def test_a_packed_bundle_comes_back_with_the_facts_of_this_run(value):
-    """Packing drops `run`, and unpacking puts another one in its place."""
-    run = run_facts("another")
-    assert evolve(value, run=run) == codec.unpack(codec.pack(value), run)
-
-
-@pytest.mark.parametrize("name", RECORDED)
-def test_a_packed_bundle_is_safe_and_small_in_source_code(name):
-    """The text needs no escapes in a Python string and is a fraction of the bundle."""
-    value = recorded(name)
-    text = codec.pack(value)
-    assert text == eval(f"'{text}'")  # noqa: S307  the point is that it is a literal
-    assert len(text) < len(codec.dumps(value)) / 5
 
 
 def test_the_version_comes_first_and_each_node_has_its_line():
@@ -247,21 +229,6 @@ def test_deeply_nested_handles_are_refused():
         handle = handle | {"fused_from": [handle]}
     value["kernels"][0]["ops"][0]["handle"] = handle
     assert defects(value)[0].startswith("handles nested more than 32 deep")
-
-
-@pytest.mark.parametrize("text", ["", "!", "AAAA", "eJw", "é"])
-def test_what_was_not_packed_is_refused(text):
-    """A damaged record in generated code is a format error."""
-    with pytest.raises(BundleFormatError, match="embedded record"):
-        codec.unpack(text, run_facts())
-
-
-def test_a_packed_record_cannot_grow_without_bound(monkeypatch):
-    """Decompression stops at the bound."""
-    text = codec.pack(recorded("simple_mlp_torch2.13"))
-    monkeypatch.setattr(codec, "MAX_BYTES", 100)
-    with pytest.raises(BundleFormatError, match="over 100 bytes"):
-        codec.unpack(text, run_facts())
 
 
 def test_a_path_that_is_no_utf_8_survives():

@@ -5,8 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 
+import pytest
+
 from torch_spyre_provenance.model import KernelFiles, Presence, SdscFile
-from torch_spyre_provenance.store.kernel_files import read_documents
+from torch_spyre_provenance.store.kernel_files import (
+    read_documents,
+    read_kernel_files,
+)
 
 TEXT = '{"0_add": {"debug_handle_": null, "name": "caf\u00e9 \u202e"}}'
 
@@ -58,3 +63,32 @@ def test_what_is_no_json_is_left_out(tmp_path):
     (tmp_path / "sdsc_0.json").write_text("{", encoding="utf-8")
 
     assert read_documents([recorded_as(tmp_path, "sdsc_0.json", "{")]) == {}
+
+
+HANDLE = {"id": "7", "source": None, "aten_op": "aten.relu.default", "ir_chain": []}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (json.dumps({"0_relu": {"debug_handle_": HANDLE, "sdscFoldProps_": []}}), 7),
+        (json.dumps({"0_relu": {"sdscFoldProps_": [], "debug_handle_": HANDLE}}), 7),
+        (json.dumps({'a"\\b': {"debug_handle_": HANDLE}}, indent=2) + "\n", 7),
+        (json.dumps({"0_relu": {"debug_handle_": None, "x": 1}}), Presence.EMPTY),
+        (json.dumps({"0_relu": {"sdscFoldProps_": []}}), Presence.ABSENT),
+        (json.dumps({"0_relu": {"debug_handle_": {"id": "7"}}}), Presence.FAILED),
+        (
+            json.dumps({"0_relu": {"debug_handle_": HANDLE, "x": [1]}})[:-3],
+            Presence.FAILED,
+        ),
+        ('{"0_relu": {"debug_handle_": ' + "[" * 100_000 + "}", Presence.FAILED),
+        ("", Presence.FAILED),
+    ],
+)
+def test_a_handle_is_found_wherever_it_stands(tmp_path, text, expected):
+    """First, as compilers write it, or later; what is no handle is a finding."""
+    (tmp_path / "sdsc_0.json").write_text(text)
+    (file,) = read_kernel_files("kernel", tmp_path).sdsc
+    found = file.handle_presence if file.handle is None else file.handle.id
+    assert expected == found
+    assert hashlib.sha256(text.encode()).hexdigest() == file.sha256

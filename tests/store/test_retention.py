@@ -12,6 +12,7 @@ from filelock import FileLock
 from torch_spyre_provenance.errors import OutputError
 from torch_spyre_provenance.publish import Publisher
 from torch_spyre_provenance.store import find_bundles, write_bundle
+from torch_spyre_provenance.store.record import text_of
 from torch_spyre_provenance.store.retention import ABANDONED_AFTER, Pruned, prune
 
 
@@ -108,7 +109,7 @@ def test_a_recording_keeps_at_most_twice_as_many(tmp_path):
     publisher = Publisher(keep=3)
     most = 0
     for _ in range(20):
-        publisher.write(bundle(), tmp_path)
+        publisher.write(text_of(bundle()), tmp_path)
         most = max(most, len(find_bundles(tmp_path)))
     assert most <= 6
 

@@ -112,6 +112,7 @@ class CompileBuilder:
         thread: Identifier of the thread that compiles.
         front_end: Name of the front end, None for a graph without a Spyre tensor.
         compile_id: Dynamo's compile id in this process.
+        comments: Inductor's comments on kernels that are not recorded yet, by name.
     """
 
     guard: Guard
@@ -127,6 +128,7 @@ class CompileBuilder:
     passes: PassRecorder | None = None
     loop_ir_post: IrGraph | None = None
     kernels: list[Kernel] = field(factory=list)
+    comments: dict[str, str] = field(factory=dict, init=False)
     op_spec_fields: tuple[str, ...] = ()
     graph: str = "graph"
     kind: CompileKind = CompileKind.INFERENCE

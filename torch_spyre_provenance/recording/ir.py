@@ -7,12 +7,23 @@ from typing import Any
 
 import torch
 from attrs import define, field
-from torch._inductor.ir import ExternKernel, InputsKernel, MultiOutput
+from torch._inductor.ir import (
+    ExternKernel,
+    InputsKernel,
+    MultiOutput,
+    Pointwise,
+    Reduction,
+    Scatter,
+    WelfordReduction,
+)
 
 from ..model import IR_FIELDS, Field, FxNode, IrGraph, IrOp, Presence
 from .fx import FieldTable, FxReader
 
 _MISSING = object()
+
+_LOOPS, _NOT_ALL_IN_THE_BODY = (Pointwise, Reduction), (Scatter, WelfordReduction)
+"""Loops whose one body reads all that they read, and their kinds with more to read."""
 
 
 @define
@@ -28,24 +39,37 @@ class IrReader:
     fields: FieldTable
     _reads: dict[int, tuple[Any, tuple[str, ...]]] = field(factory=dict, init=False)
 
-    def graph(self, operations: Iterable[Any], known: frozenset[str]) -> IrGraph:
+    def graph(
+        self,
+        operations: Iterable[Any],
+        known: frozenset[str],
+        *,
+        as_lowered: bool = False,
+    ) -> IrGraph:
         """Return the record of a graph's operations.
 
         Args:
             operations: `GraphLowering.operations`.
             known: Names of the FX nodes that the post-grad record holds.
+            as_lowered: Whether the operations are as lowering made them, no pass having
+                changed any.
         """
         ops: list[IrOp] = []
         later: dict[str, FxNode] = {}
         for operation in operations:
-            ops.append(self.operation(operation))
+            ops.append(self.operation(operation, as_lowered=as_lowered))
             for node in _origin_nodes(operation):
                 if node.name not in known and node.name not in later:
                     later[node.name] = self.fx.node(node)
         return IrGraph(ops=tuple(ops), nodes=tuple(later.values()))
 
-    def operation(self, operation: Any) -> IrOp:
-        """Return the record of one operation; nothing of it is changed."""
+    def operation(self, operation: Any, *, as_lowered: bool = False) -> IrOp:
+        """Return the record of one operation; nothing of it is changed.
+
+        Args:
+            operation: An operation of `GraphLowering.operations`.
+            as_lowered: As for `graph`.
+        """
         origin_node = getattr(operation, "origin_node", None)
         return IrOp(
             name=operation.get_operation_name(),
@@ -55,23 +79,28 @@ class IrReader:
             origin_node=None if origin_node is None else origin_node.name,
             fields=tuple(self._finding(operation, name) for name in IR_FIELDS),
             attributes=tuple(sorted(k for k in vars(operation) if k[0] != "_")),
-            reads=self._read_names(operation),
+            reads=self._read_names(operation, as_lowered=as_lowered),
             mutates=tuple(sorted(_mutated_names(operation))),
             kernel=_extern_name(operation),
         )
 
-    def _read_names(self, operation: Any) -> tuple[str, ...]:
+    def _read_names(self, operation: Any, *, as_lowered: bool) -> tuple[str, ...]:
         """Return the buffers that an operation reads, sorted.
 
-        `get_read_names` will not do: it caches its answer on an object that a pass may
-        change, and for an extern kernel it counts the kernel's own buffer. An answer of
-        ours counts as long as the loop body is the very same.
+        `get_read_names` is free, because lowering asked for it, and keeps its answer on
+        an object that a later pass may change: only as lowered is it asked again. An
+        answer of ours counts as long as the loop body is the very same.
         """
-        body = getattr(getattr(operation, "data", None), "inner_fn", None)
+        data: Any = getattr(operation, "data", None)
+        body = getattr(data, "inner_fn", None)
         known = self._reads.get(id(body)) if body is not None else None
         if known is not None:
             return known[1]
-        names = tuple(sorted({dep.name for dep in _reads(operation)}))
+        if as_lowered and _reads_in_body_alone(data):
+            found = set(data.get_read_names())
+        else:
+            found = {dep.name for dep in _reads(operation)}
+        names = tuple(sorted(found))
         if body is not None:
             self._reads[id(body)] = (body, names)
         return names
@@ -83,6 +112,10 @@ class IrReader:
         if callable(value):
             value = value()
         return self.fields.of_value(name, value)
+
+
+def _reads_in_body_alone(data: Any) -> bool:
+    return isinstance(data, _LOOPS) and not isinstance(data, _NOT_ALL_IN_THE_BODY)
 
 
 def buffer_name(operation: Any) -> str | None:

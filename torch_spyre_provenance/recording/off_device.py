@@ -12,6 +12,7 @@ from torch._inductor import config
 from torch._inductor.custom_graph_pass import CustomGraphPass
 
 from ..model import CompileKind
+from ..store.record import text_of
 from . import compat, run_facts
 from .builder import CompileBuilder
 from .passes import own_sources_digest
@@ -82,7 +83,8 @@ class _OffDevice:
         builder.unavailable[Point.POST_GRAD.value] = post_grad
         points = builder.guard.observations(RUN_POINTS, builder.unavailable)
         self.session.close(builder)
-        self.session.write(builder.build(run_facts.collect(builder, points)))
+        run = run_facts.collect(builder, points)
+        self.session.write(text_of(builder.build(run)))
 
 
 @define(eq=False)

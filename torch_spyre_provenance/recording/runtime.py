@@ -9,13 +9,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from attrs import define, evolve, field
+from attrs import define, field
 
-from ..model import Bundle, CacheState, KernelFiles
-from ..store import codec
+from ..model import CacheState, KernelFiles
 from ..store.kernel_files import read_kernel_files
+from ..store.record import BundleText, unpack
 from . import run_facts
-from .builder import EMPTY_RUN, CompileBuilder
+from .builder import CompileBuilder
 from .current import current_session
 from .guard import Guard
 from .points import RUN_POINTS, Point
@@ -93,7 +93,8 @@ class ModuleLoad:
             bundle = self._bundle(text, builder, scope.get("__file__"), files)
             if builder is not None:
                 self.session.close(builder)
-            self.session.trace_log.add(bundle, self.session.guard)
+            hit = builder is None
+            self.session.trace_log.add(bundle, self.session.guard, is_hit=hit)
             self.session.write(bundle)
 
     def _files(self) -> list[KernelFiles]:
@@ -114,22 +115,18 @@ class ModuleLoad:
         builder: CompileBuilder | None,
         module: str | None,
         files: tuple[KernelFiles, ...],
-    ) -> Bundle:
-        bundle = (
-            codec.unpack(text, EMPTY_RUN)
-            if builder is None
-            else builder.build(EMPTY_RUN)
-        )
+    ) -> BundleText:
+        record = unpack(text)
         run = run_facts.collect(
             builder,
             self.guard.observations(RUN_POINTS, {Point.FILES.value: NO_DIRECTORY}),
-            graph=bundle.compile.graph,
+            graph=record.graph,
             cache=CacheState.HIT if builder is None else CacheState.MISS,
             module=module,
             files=files,
             versions=self.session.versions(),
         )
-        return evolve(bundle, run=run)
+        return record.with_run(run)
 
 
 @cache

@@ -70,7 +70,6 @@ def record_kernel(
     operations = tuple(_operations(node_schedule))
     specs = kernel.op_specs
     builder.op_spec_fields = builder.op_spec_fields or declared_fields(specs)
-    metadata, _ = get_kernel_metadata(node_schedule, V.graph.wrapper_code)
     builder.kernels.append(
         Kernel(
             name=str(name),
@@ -79,10 +78,19 @@ def record_kernel(
             origins=tuple(
                 sorted({node.name for op in operations for node in op.origins})
             ),
-            metadata=metadata.strip(),
+            metadata=_comment(builder, name, node_schedule),
             unimplemented=unimplemented(specs),
         )
     )
+
+
+def _comment(builder: CompileBuilder, name: str, node_schedule: Any) -> str:
+    """Return the first line of Inductor's comment on a kernel: its sources."""
+    # Of a subgraph's kernels the graph's own wrapper has seen none.
+    comment = builder.comments.pop(name, None)
+    if comment is None:
+        comment, _ = get_kernel_metadata(node_schedule, V.graph.wrapper_code)
+    return comment.partition("\n")[0].strip()
 
 
 def _operations(node_schedule: Any) -> Iterator[Any]:

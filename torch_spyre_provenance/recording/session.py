@@ -12,6 +12,7 @@ from torch._dynamo.exc import BackendCompilerFailed
 
 from ..frontends.contract import DEVICE, FrontEnd
 from ..model import Bundle, Observation
+from ..store.record import BundleText, text_of
 from . import compat, run_facts
 from .builder import CompileBuilder, FrameRecord, Frames
 from .current import current_session
@@ -20,7 +21,7 @@ from .guard import Guard
 from .points import OWN_POINTS, RUN_POINTS, Point
 from .structured_trace import TraceLog
 
-Publish = Callable[[Bundle, Path], Path]
+Publish = Callable[[BundleText, Path], Path]
 """Writes a bundle under a directory and returns the bundle's own directory."""
 
 Render = Callable[[Bundle, Path], None]
@@ -32,19 +33,24 @@ class RecordedBundle:
     """A bundle, and where it was written.
 
     Attributes:
-        bundle: The record.
+        text: The record as text.
         path: The bundle's directory; None where it could not be written.
     """
 
-    bundle: Bundle
+    text: BundleText
     path: Path | None
+
+    @property
+    def bundle(self) -> Bundle:
+        """Return the record."""
+        return self.text.bundle
 
 
 @frozen(kw_only=True)
 class _Unrendered:
     """A bundle whose reports are still to be written, by the process that wrote it."""
 
-    bundle: Bundle
+    text: BundleText
     path: Path
     pid: int = field(factory=os.getpid)
 
@@ -188,15 +194,15 @@ class Session:
             if builder in self._open:
                 self._open.remove(builder)
 
-    def write(self, bundle: Bundle) -> None:
+    def write(self, text: BundleText) -> None:
         """Publish a bundle and keep it, wherever the writing ends."""
         path = None
         with self.guard.watch(Point.PUBLISH):
-            path = self.publish(bundle, self.root())
+            path = self.publish(text, self.root())
         with self._lock:
-            self._bundles.append(RecordedBundle(bundle=bundle, path=path))
+            self._bundles.append(RecordedBundle(text=text, path=path))
             if path is not None:
-                self._unrendered.append(_Unrendered(bundle=bundle, path=path))
+                self._unrendered.append(_Unrendered(text=text, path=path))
         if current_session() is not self:
             # Another thread was still compiling as the recording ended.
             self.finish()
@@ -213,7 +219,7 @@ class Session:
         for each in waiting:
             if each.pid == os.getpid() and each.path.is_dir():
                 with self.guard.watch(Point.RENDER):
-                    self.render(each.bundle, each.path)
+                    self.render(each.text.bundle, each.path)
 
     def root(self) -> Path:
         """Return the directory for the bundles of this recording."""
@@ -240,7 +246,7 @@ class Session:
                 builder.error = None if error is None else describe_failure(error)
             points = Guard().observations(RUN_POINTS, {})
             run = run_facts.collect(builder, points, versions=self.versions())
-            self.write(builder.build(run))
+            self.write(text_of(builder.build(run)))
 
     def _begin_for_failure(self, error: BaseException) -> None:
         frame = getattr(self._local, "frame", None)

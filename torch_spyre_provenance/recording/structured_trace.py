@@ -19,7 +19,8 @@ from torch._logging import trace_structured
 
 from ..analysis.attribution import Attribution, Attributor
 from ..analysis.node_mappings import NodeMappings, map_nodes
-from ..model import Bundle, CacheState, spec_path_text
+from ..model import spec_path_text
+from ..store.record import BundleText
 from . import compat
 from .guard import Guard
 from .points import Point
@@ -34,7 +35,7 @@ OPS = "spyre_source_to_kernel"
 class _Waiting:
     """A bundle that is to be logged when its compile ends."""
 
-    bundle: Bundle
+    text: BundleText
     compile: CompileContext | None
 
 
@@ -49,13 +50,13 @@ class TraceLog:
 
     _local: threading.local = field(factory=threading.local, init=False)
 
-    def add(self, bundle: Bundle, guard: Guard) -> None:
+    def add(self, text: BundleText, guard: Guard, *, is_hit: bool) -> None:
         """Log the bundle of the compile that this thread is in, now or at its end."""
-        if bundle.run.cache is CacheState.MISS:
-            _log(bundle, guard)
-        else:
+        if is_hit:
             compile_ = CompileContext.try_get()
-            self._waiting().append(_Waiting(bundle=bundle, compile=compile_))
+            self._waiting().append(_Waiting(text=text, compile=compile_))
+        else:
+            _log(text, guard)
 
     def compile_ended(self, guard: Guard) -> None:
         """Log the bundles of this thread that wait, each for its own compile."""
@@ -63,16 +64,16 @@ class TraceLog:
         while waiting:
             each = waiting.pop(0)
             with compile_context(each.compile):
-                _log(each.bundle, guard)
+                _log(each.text, guard)
 
     def _waiting(self) -> list[_Waiting]:
         found: list[_Waiting] = self._local.__dict__.setdefault("waiting", [])
         return found
 
 
-def _log(bundle: Bundle, guard: Guard) -> None:
+def _log(text: BundleText, guard: Guard) -> None:
     with guard.watch(Point.TRACE_LOG) as watch:
-        artifacts = _Artifacts(bundle)
+        artifacts = _Artifacts(text)
         if not compat.inductor_tracks_provenance():
             artifacts.write(NODE_MAPPINGS, lambda it: it.mappings.node_json())
             artifacts.write(STACK_TRACES, lambda it: it.mappings.stack_json())
@@ -86,17 +87,17 @@ class _Artifacts:
     """The artifacts of one bundle, made when the log asks for them.
 
     Attributes:
-        bundle: The bundle.
+        text: The bundle.
         written: Names of those that the log asked for.
     """
 
-    bundle: Bundle
+    text: BundleText
     written: list[str] = field(factory=list, init=False)
 
     @cached_property
     def facts(self) -> Attributor:
         """Return the attribution."""
-        return Attributor(self.bundle)
+        return Attributor(self.text.bundle)
 
     @cached_property
     def mappings(self) -> NodeMappings:
@@ -105,7 +106,7 @@ class _Artifacts:
 
     def ops(self) -> dict[str, list[dict[str, Any]]]:
         """Return what is known of each op, by kernel."""
-        kernels = self.bundle.kernels or ()
+        kernels = self.text.bundle.kernels or ()
         found: dict[str, list[dict[str, Any]]] = {each.name: [] for each in kernels}
         for op in self.facts.attributions:
             found[op.kernel].append(_op(op))

@@ -8,7 +8,7 @@ from typing import Any
 
 from torch._inductor.virtualized import V
 
-from ..store import codec
+from ..store.record import pack
 from . import compat
 from .builder import EMPTY_RUN, CompileBuilder, kind_of
 from .current import current_session
@@ -52,6 +52,21 @@ def provenance_wrapper(base: type[Any]) -> type[Any]:
             wrapper.provenance = builder
             return wrapper
 
+        def define_kernel(
+            self,
+            kernel_name: str,
+            kernel_body: str,
+            metadata: str | None = None,
+            *args: Any,
+            **options: Any,
+        ) -> Any:
+            """Define a kernel and note Inductor's comment on it."""
+            if self.provenance is not None and metadata is not None:
+                self.provenance.comments[kernel_name] = metadata
+            return super().define_kernel(
+                kernel_name, kernel_body, metadata, *args, **options
+            )
+
         def write_header(self) -> None:
             """Write the header, and let our subclass of `async_compile` follow."""
             super().write_header()
@@ -63,7 +78,7 @@ def provenance_wrapper(base: type[Any]) -> type[Any]:
             session = current_session()
             if session is not None and self.provenance is not None:
                 with session.guard.watch(Point.EMBED):
-                    text = codec.pack(self.provenance.build(EMPTY_RUN))
+                    text = pack(self.provenance.build(EMPTY_RUN))
                     self.header.writeline(f"async_compile.provenance({text!r})")
                     session.generated(text, self.provenance)
             return super().generate(is_inference)
@@ -76,4 +91,6 @@ def record_graph(builder: CompileBuilder) -> None:
     graph = V.graph
     with builder.guard.watch(Point.LOOP_IR_PRE):
         builder.describe_graph(graph, compat.graph_name(graph, kind_of(graph).value))
-        builder.loop_ir_pre = builder.ir.graph(graph.operations, builder.known_nodes())
+        builder.loop_ir_pre = builder.ir.graph(
+            graph.operations, builder.known_nodes(), as_lowered=True
+        )

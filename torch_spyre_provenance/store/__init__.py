@@ -9,8 +9,9 @@ from .bundle_dir import (
     read_bundle,
     write_bundle,
 )
-from .codec import dumps, loads, pack, unpack
+from .codec import dumps, loads
 from .handles import handle_json, parse_handle
+from .record import pack, unpack
 
 __all__ = [
     "BUNDLE_FILE",

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from ..errors import OutputError
 
-_MODE = 0o666
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+_MODE = 0o666  # less what the process's umask takes away
 
 
 def write_bytes(path: Path, data: bytes) -> None:
@@ -25,37 +26,21 @@ def write_bytes(path: Path, data: bytes) -> None:
     Raises:
         OutputError: It cannot be written; what was half written is removed.
     """
-    import tempfile  # late: readers have no use for all that it imports
-
+    beside = path.with_name(f".{path.name[:32]}.{os.urandom(8).hex()}")
     try:
-        number, name = tempfile.mkstemp(prefix=f".{path.name[:32]}.", dir=path.parent)
+        number = os.open(beside, _NEW, _MODE)
+        try:
+            with os.fdopen(number, "wb") as file:
+                file.write(data)
+            beside.replace(path)
+        except BaseException:
+            with suppress(OSError):
+                beside.unlink()
+            raise
     except OSError as error:
         raise cannot_write(path, error) from error
-    try:
-        with os.fdopen(number, "wb") as file:
-            file.write(data)
-            os.fchmod(file.fileno(), _MODE & ~_umask())
-        Path(name).replace(path)
-    except OSError as error:
-        raise cannot_write(path, error) from error
-    finally:
-        # Gone already unless the rename was not reached.
-        with suppress(OSError):
-            Path(name).unlink()
 
 
 def cannot_write(path: Path, error: OSError) -> OutputError:
     """Return the error to raise when the system refuses to write a path."""
     return OutputError(f"cannot write {path}: {error.strerror or error}")
-
-
-def _umask() -> int:
-    # The only way to learn the mask is to set it; Linux also shows it here, which other
-    # threads do not notice.
-    with suppress(OSError, ValueError):
-        for row in Path("/proc/self/status").read_text("ascii", "replace").splitlines():
-            if row.startswith("Umask:"):
-                return int(row.split()[1], 8)
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask

@@ -14,6 +14,7 @@ from . import codec
 from .atomic import cannot_write, write_bytes
 from .compression import SUFFIX, compress, expand, is_compressed
 from .limits import MAX_BYTES
+from .record import BundleText, text_of
 
 BUNDLE_FILE = "bundle.json"
 """Name of the bundle in its directory."""
@@ -36,12 +37,36 @@ def write_bundle(
 ) -> Path:
     """Write a bundle and its reports into a new directory below `root`.
 
+    Args:
+        root: As for `write_text`.
+        bundle: The bundle; `bundle.run.name` names its directory.
+        files: As for `write_text`.
+        compress_from: As for `write_text`.
+
+    Returns:
+        The new directory, as an absolute path.
+
+    Raises:
+        MissingExtraError: The bundle is to be compressed, and there is no library.
+        OutputError: Something cannot be written; nothing half written is left.
+    """
+    return write_text(root, text_of(bundle), files, compress_from)
+
+
+def write_text(
+    root: Path,
+    text: BundleText,
+    files: Mapping[str, bytes],
+    compress_from: int | None = None,
+) -> Path:
+    """Write a bundle's text and its reports into a new directory below `root`.
+
     The reports are written first and ``bundle.json`` last: a directory that holds one
     is whole. Where the name is taken, ``-1``, ``-2`` and so on is added to it.
 
     Args:
         root: Directory of all bundles; made where it is missing.
-        bundle: The bundle; `bundle.run.name` names its directory.
+        text: The bundle's text; `text.name` names its directory.
         files: Contents of the other files, by file name.
         compress_from: Bytes from which on the bundle is written as
             ``bundle.json.zst``; None for never.
@@ -55,11 +80,11 @@ def write_bundle(
     """
     import shutil  # late: readers do without
 
-    data, name = codec.dumps(bundle), BUNDLE_FILE
+    data, name = text.data, BUNDLE_FILE
     if compress_from is not None and len(data) >= compress_from:
         data, name = compress(data), PACKED_FILE
     with ExitStack() as undo:
-        directory = _claim(root.absolute(), _safe_name(bundle.run.name))
+        directory = _claim(root.absolute(), _safe_name(text.name))
         undo.callback(shutil.rmtree, directory, ignore_errors=True)
         for other, content in files.items():
             write_bytes(directory / _safe_name(other), content)

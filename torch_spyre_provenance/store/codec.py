@@ -3,32 +3,23 @@
 ``dumps`` writes the canonical form: the same bundle gives the same bytes.
 ``loads`` takes nothing on trust: exact types, no unknown keys, bounded sizes, and every
 defect named with its ``$.path``.
-``pack`` and ``unpack`` carry a compile's part of a bundle inside generated source code.
 """
 
 from __future__ import annotations
 
-import binascii
 import gc
 import json
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from typing import Any, NoReturn, TypeVar
 
 import orjson
-from attrs import evolve
 from cattrs import Converter, transform_error
 from cattrs.errors import BaseValidationError, ForbiddenExtraKeysError
 
 from ..errors import BundleFormatError, BundleVersionError
-from ..model import (
-    SCHEMA_VERSION,
-    Bundle,
-    CacheState,
-    RunFacts,
-)
+from ..model import SCHEMA_VERSION, Bundle, RunFacts
 from .exact import kind_of, make_converter
 from .limits import MAX_BYTES, MAX_DEFECTS
 from .migrations import migrate
@@ -43,11 +34,7 @@ _DEFECTIVE = (
     BaseValidationError,
     ForbiddenExtraKeysError,
 )
-_NO_RUN = RunFacts(
-    name="", compile_id=None, cache=CacheState.HIT, time="", host="", pid=0
-)
 _LONG_KEYS = frozenset({"nodes", "ops", "files", "sdsc", "observations"})
-_PACK_LEVEL = 6
 _TOO_DEEP = "nested too deeply"
 
 
@@ -64,8 +51,8 @@ def dumps(bundle: Bundle) -> bytes:
         UTF-8 text that ends in a newline. Text that is no valid UTF-8 (a Linux path can
         hold it) is written as ``\udc80`` escapes.
     """
-    with _gc_paused():
-        return _text(bundle)
+    head, tail = around_run(bundle)
+    return head + run_text(bundle.run) + tail
 
 
 def loads(data: bytes, source: str = "bundle.json") -> Bundle:
@@ -87,41 +74,26 @@ def loads(data: bytes, source: str = "bundle.json") -> Bundle:
         return _bundle(_parse(data, source), source)
 
 
-def pack(bundle: Bundle) -> str:
-    """Return a bundle without its `run` as compact text for generated source code.
+def around_run(bundle: Bundle) -> tuple[bytes, bytes]:
+    """Return the two parts of `dumps` between which `run_text` stands.
 
     Args:
-        bundle: The bundle to pack.
-
-    Returns:
-        ASCII letters, digits, ``+``, ``/`` and ``=`` only.
+        bundle: The bundle; its `run` counts for nothing.
     """
     with _gc_paused():
         plain = _fast().unstructure(bundle)
+        version = plain.pop("schema_version")
         del plain["run"]
-        data = zlib.compress(_json(plain), _PACK_LEVEL)
-    # Base 64 is 7 % longer than base 85, which Python encodes a hundred times slower.
-    return binascii.b2a_base64(data, newline=False).decode("ascii")
+        before = [_row(key, plain[key]) for key in sorted(plain) if key < "run"]
+        after = [_row(key, plain[key]) for key in sorted(plain) if key > "run"]
+    head = [b'{\n"schema_version": %d' % version, *before, b'"run": ']
+    return b",\n".join(head), b",\n".join([b"", *after]) + b"\n}\n"
 
 
-def unpack(text: str, run: RunFacts) -> Bundle:
-    """Return the bundle that `pack` packed, with the facts of this run.
-
-    Args:
-        text: What `pack` returned.
-        run: The facts of the present run.
-
-    Returns:
-        The bundle.
-
-    Raises:
-        BundleFormatError: The text is not what `pack` returns.
-    """
-    source = "the embedded record"
+def run_text(run: RunFacts) -> bytes:
+    """Return the canonical text of a bundle's `run`."""
     with _gc_paused():
-        plain = _parse(_inflate(text, source), source)
-        plain["run"] = orjson.loads(_json(_fast().unstructure(_NO_RUN)))
-        return evolve(_bundle(plain, source), run=run)
+        return _expanded(_fast().unstructure(run))
 
 
 def defects_of(error: BaseException) -> list[str]:
@@ -154,13 +126,6 @@ def _gc_paused() -> Iterator[None]:
             gc.enable()
 
 
-def _text(bundle: Bundle) -> bytes:
-    plain = _fast().unstructure(bundle)
-    version = plain.pop("schema_version")
-    rows = [_row(key, plain[key]) for key in sorted(plain)]
-    return b",\n".join([b'{\n"schema_version": %d' % version, *rows]) + b"\n}\n"
-
-
 def _bundle(plain: dict[str, Any], source: str) -> Bundle:
     _check_version(plain, source)
     return _checked(_structure(migrate(plain), Bundle, source), source)
@@ -187,18 +152,6 @@ def _expanded(value: object) -> bytes:
     if isinstance(value, tuple | list) and value and type(value[0]) is not str:
         return b"[\n" + b",\n".join([_expanded(item) for item in value]) + b"\n]"
     return _json(value)
-
-
-def _inflate(text: str, source: str) -> bytes:
-    try:
-        packed = binascii.a2b_base64(text, strict_mode=True)
-        inflater = zlib.decompressobj()
-        data = inflater.decompress(packed, MAX_BYTES)
-    except (ValueError, zlib.error) as error:
-        raise BundleFormatError(f"{source} cannot be unpacked: {error}") from error
-    if not inflater.eof:
-        raise BundleFormatError(f"{source} is cut off, or over {MAX_BYTES} bytes")
-    return data
 
 
 def _parse(data: bytes, source: str) -> dict[str, Any]:

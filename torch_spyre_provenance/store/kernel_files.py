@@ -18,6 +18,11 @@ from .handles import parse_handle
 from .limits import MAX_BYTES
 
 _SDSC = re.compile(r"sdsc_(\d+)\.json")
+_TO_HANDLE = re.compile(
+    rb'\s*\{\s*("(?:[^"\\]|\\.)*")\s*:\s*\{\s*"debug_handle_"\s*:\s*'
+)
+_DECODER = json.JSONDecoder()
+_ABSENT = object()
 _EXECUTES = re.compile(r'sdsc_filename\s*=\s*"([^"]+)"')
 
 
@@ -27,14 +32,12 @@ def read_kernel_files(kernel: str, directory: Path) -> KernelFiles:
     Raises:
         OSError: The directory cannot be read.
     """
-    names = sorted(
-        (path.name for path in directory.iterdir() if _SDSC.fullmatch(path.name)),
-        key=_number,
-    )
+    with os.scandir(directory) as entries:
+        found = [entry.name for entry in entries if _SDSC.fullmatch(entry.name)]
     return KernelFiles(
         kernel=kernel,
         directory=str(directory),
-        sdsc=tuple(_sdsc_file(directory / name) for name in names),
+        sdsc=tuple(_sdsc_file(directory, name) for name in sorted(found, key=_number)),
         executes=_executes(directory / "bundle.mlir"),
     )
 
@@ -94,7 +97,7 @@ def digest_of(path: Path) -> str | None:
         return None
 
 
-def read_regular(path: Path) -> bytes:
+def read_regular(path: str | Path) -> bytes:
     """Return the content of a regular file.
 
     A path may come out of a stranger's bundle and name a pipe or a device, which would
@@ -113,11 +116,11 @@ def read_regular(path: Path) -> bytes:
         return file.read()
 
 
-def _sdsc_file(path: Path) -> SdscFile:
-    data = read_regular(path)
+def _sdsc_file(directory: Path, name: str) -> SdscFile:
+    data = read_regular(f"{directory}/{name}")
     op_key, presence, handle = _handle_of(data)
     return SdscFile(
-        name=path.name,
+        name=name,
         op_key=op_key,
         sha256=hashlib.sha256(data).hexdigest(),
         handle_presence=presence,
@@ -128,12 +131,29 @@ def _sdsc_file(path: Path) -> SdscFile:
 def _handle_of(data: bytes) -> tuple[str, Presence, DebugHandle | None]:
     """Return a file's op key and its handle; what cannot be read is a finding too."""
     try:
-        ((op_key, body),) = orjson.loads(data).items()
-        if "debug_handle_" not in body:
+        op_key, handle = _first_value(data) or _searched(data)
+        if handle is _ABSENT:
             return op_key, Presence.ABSENT, None
-        handle = body["debug_handle_"]
         if handle is None:
             return op_key, Presence.EMPTY, None
         return op_key, Presence.POPULATED, parse_handle(handle)
-    except (ValueError, AttributeError, TypeError, BundleFormatError):
+    except (ValueError, AttributeError, TypeError, RecursionError, BundleFormatError):
         return "", Presence.FAILED, None
+
+
+def _first_value(data: bytes) -> tuple[str, object] | None:
+    """Return a file's op key and its handle, where the handle comes first.
+
+    That is where compilers write it. What follows is a hundred times as long and is
+    not parsed, so that only its end says that the file is a whole one.
+    """
+    match = _TO_HANDLE.match(data)
+    if match is None or not data.rstrip().endswith(b"}"):
+        return None
+    handle, _ = _DECODER.raw_decode(data[match.end() :].decode())
+    return json.loads(match[1]), handle
+
+
+def _searched(data: bytes) -> tuple[str, object]:
+    ((op_key, body),) = orjson.loads(data).items()
+    return op_key, body.get("debug_handle_", _ABSENT)
