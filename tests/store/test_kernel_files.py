@@ -68,11 +68,15 @@ def test_what_is_no_json_is_left_out(tmp_path):
 HANDLE = {"id": "7", "source": None, "aten_op": "aten.relu.default", "ir_chain": []}
 
 
+LONG_HANDLE = HANDLE | {"ir_chain": ["buf"] * 5_000}
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
         (json.dumps({"0_relu": {"debug_handle_": HANDLE, "sdscFoldProps_": []}}), 7),
         (json.dumps({"0_relu": {"sdscFoldProps_": [], "debug_handle_": HANDLE}}), 7),
+        (json.dumps({"0_relu": {"debug_handle_": LONG_HANDLE}}), 7),
         (json.dumps({'a"\\b': {"debug_handle_": HANDLE}}, indent=2) + "\n", 7),
         (json.dumps({"0_relu": {"debug_handle_": None, "x": 1}}), Presence.EMPTY),
         (json.dumps({"0_relu": {"sdscFoldProps_": []}}), Presence.ABSENT),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Any
 
 import torch
@@ -35,6 +36,9 @@ MAX_HISTORY = 64
 
 MAX_DEPTH = 1_000
 """Most steps into a history that are taken to find its end."""
+
+MAX_MODULE_CALLS = 10_000
+"""Most modules whose paths are remembered from node to node and compile to compile."""
 
 
 @define
@@ -216,8 +220,15 @@ def _module_calls(stack: object) -> Iterator[ModuleCall]:
     if not isinstance(stack, dict):
         return
     for path, kind in stack.values():
-        name = kind if isinstance(kind, str) else _class_name(kind)
-        yield ModuleCall(path=module_path(str(path)), type=name)
+        yield _module_call(
+            str(path), kind if isinstance(kind, str) else _class_name(kind)
+        )
+
+
+@lru_cache(MAX_MODULE_CALLS)
+def _module_call(path: str, kind: str) -> ModuleCall:
+    # All nodes of a module share it and those around it.
+    return ModuleCall(path=module_path(path), type=kind)
 
 
 def _class_name(kind: object) -> str:

@@ -8,6 +8,7 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import orjson
@@ -22,6 +23,7 @@ _TO_HANDLE = re.compile(
     rb'\s*\{\s*("(?:[^"\\]|\\.)*")\s*:\s*\{\s*"debug_handle_"\s*:\s*'
 )
 _DECODER = json.JSONDecoder()
+_MOST_OF_HANDLE = 8_192
 _ABSENT = object()
 _EXECUTES = re.compile(r'sdsc_filename\s*=\s*"([^"]+)"')
 
@@ -142,16 +144,19 @@ def _handle_of(data: bytes) -> tuple[str, Presence, DebugHandle | None]:
 
 
 def _first_value(data: bytes) -> tuple[str, object] | None:
-    """Return a file's op key and its handle, where the handle comes first.
+    """Return a file's op key and its handle, where a short handle comes first.
 
     That is where compilers write it. What follows is a hundred times as long and is
     not parsed, so that only its end says that the file is a whole one.
     """
     match = _TO_HANDLE.match(data)
-    if match is None or not data.rstrip().endswith(b"}"):
+    if match is None or not data.endswith((b"}", b"}\n")):
         return None
-    handle, _ = _DECODER.raw_decode(data[match.end() :].decode())
-    return json.loads(match[1]), handle
+    start = data[match.end() : match.end() + _MOST_OF_HANDLE]
+    with suppress(ValueError):  # it goes on behind that
+        handle, _ = _DECODER.raw_decode(start.decode("utf-8", "ignore"))
+        return json.loads(match[1]), handle
+    return None
 
 
 def _searched(data: bytes) -> tuple[str, object]:
