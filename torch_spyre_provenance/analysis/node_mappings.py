@@ -8,50 +8,11 @@ in the generated code.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from attrs import frozen
 
-from ..model import Frame, Kernel
+from ..model import Frame, Kernel, NodeMappings
 from .attribution import Attributor
-
-VERSION = 2.0
-"""Version of Inductor's format, a number with a fraction there."""
-
-Names = Mapping[str, tuple[str, ...]]
-
-
-@frozen(kw_only=True)
-class NodeMappings:
-    """Which nodes and kernels became which.
-
-    Attributes:
-        pre_to_post: Post-grad nodes by the pre-grad node that they came from.
-        post_to_pre: The inverse.
-        kernel_to_post: Post-grad nodes by kernel, in the order of the kernel's ops.
-        post_to_kernel: The inverse.
-        stacks: The stack traces of each kernel's ops, as Python prints them.
-    """
-
-    pre_to_post: Names
-    post_to_pre: Names
-    kernel_to_post: Names
-    post_to_kernel: Names
-    stacks: Names
-
-    def node_json(self) -> dict[str, Any]:
-        """Return ``inductor_provenance_tracking_node_mappings`` as plain values."""
-        return {
-            "preToPost": self.pre_to_post,
-            "postToPre": self.post_to_pre,
-            "cppCodeToPost": self.kernel_to_post,
-            "postToCppCode": self.post_to_kernel,
-            "version": VERSION,
-        }
-
-    def stack_json(self) -> dict[str, Any]:
-        """Return ``inductor_provenance_tracking_kernel_stack_traces``."""
-        return dict(self.stacks)
 
 
 def map_nodes(facts: Attributor) -> NodeMappings:
@@ -78,10 +39,8 @@ def map_nodes(facts: Attributor) -> NodeMappings:
         for key, kernel in kernels.items()
     }
     return NodeMappings(
-        pre_to_post=_inverse(post_to_pre),
         post_to_pre=post_to_pre,
         kernel_to_post=kernel_to_post,
-        post_to_kernel=_inverse(kernel_to_post),
         stacks={key: _stacks(kernel, facts) for key, kernel in kernels.items()},
     )
 
@@ -115,9 +74,64 @@ def _known(names: Iterable[str], nodes: Mapping[str, object]) -> tuple[str, ...]
     return tuple(dict.fromkeys(name for name in names if name in nodes))
 
 
-def _inverse(names: Names) -> Names:
-    found: dict[str, list[str]] = {}
-    for name, others in names.items():
-        for other in others:
-            found.setdefault(other, []).append(name)
-    return {other: tuple(each) for other, each in found.items()}
+@frozen(kw_only=True)
+class NodeChange:
+    """A name that stands for other nodes in another file.
+
+    Attributes:
+        name: Name of a kernel, without ordinal, or of a post-grad node.
+        lost: Nodes that it has in the first file alone, sorted.
+        gained: Nodes that it has in the second one alone, sorted.
+    """
+
+    name: str
+    lost: tuple[str, ...]
+    gained: tuple[str, ...]
+
+
+@frozen(kw_only=True)
+class MappingDifference:
+    """Where two mappings of one model do not agree.
+
+    Attributes:
+        kernels: Kernels with other post-grad nodes.
+        nodes: Post-grad nodes with other pre-grad nodes.
+    """
+
+    kernels: tuple[NodeChange, ...]
+    nodes: tuple[NodeChange, ...]
+
+    @property
+    def is_empty(self) -> bool:
+        """Return whether they agree."""
+        return not self.kernels and not self.nodes
+
+    @property
+    def is_regression(self) -> bool:
+        """Return whether the second one lacks what the first one has."""
+        return any(each.lost for each in (*self.kernels, *self.nodes))
+
+
+def compare_mappings(before: NodeMappings, after: NodeMappings) -> MappingDifference:
+    """Return where two mappings do not agree.
+
+    Args:
+        before: The first one.
+        after: The second one, with the same names for the same nodes.
+    """
+    return MappingDifference(
+        kernels=_changes(before.nodes_of_kernels(), after.nodes_of_kernels()),
+        nodes=_changes(before.post_to_pre, after.post_to_pre),
+    )
+
+
+def _changes(
+    before: Mapping[str, Iterable[str]], after: Mapping[str, Iterable[str]]
+) -> tuple[NodeChange, ...]:
+    changes = []
+    for name in sorted({*before, *after}):
+        old, new = set(before.get(name, ())), set(after.get(name, ()))
+        if old != new:
+            lost, gained = tuple(sorted(old - new)), tuple(sorted(new - old))
+            changes.append(NodeChange(name=name, lost=lost, gained=gained))
+    return tuple(changes)

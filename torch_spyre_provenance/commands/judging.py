@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from .conventions import BUNDLE, JSON, ExitCode, reading, reporting_errors
+
+if TYPE_CHECKING:
+    from ..model import NodeMappings
 
 
 @click.command()
@@ -23,16 +27,48 @@ def diff(before: Path, after: Path, *, fail: bool, as_json: bool) -> ExitCode:
     Provenance got worse where an op lost its line or has it by inference instead of
     measurement, where a new op has none, and where a pass loses more than before. Such
     lines begin with an exclamation mark.
+
+    BEFORE or AFTER may also be Inductor's own
+    inductor_provenance_tracking_node_mappings.json. Then only what that file knows is
+    compared: which nodes became which, and which kernel computes them.
     """
     from ..analysis.diff import compare
     from ..report.differences import difference_facts, difference_text
     from ..store import read_bundle
+    from ..store.node_mappings import read_node_mappings
 
+    mappings = read_node_mappings(before), read_node_mappings(after)
+    if any(mappings):
+        return _diff_mappings((before, after), mappings, fail=fail, as_json=as_json)
     found = compare(read_bundle(before), read_bundle(after))
     if as_json:
         click.echo(json.dumps(difference_facts(found), indent=2))
     else:
         click.echo(difference_text(found))
+    return ExitCode.VERDICT if fail and found.is_regression else ExitCode.OK
+
+
+def _diff_mappings(
+    paths: tuple[Path, Path],
+    mappings: tuple[NodeMappings | None, NodeMappings | None],
+    *,
+    fail: bool,
+    as_json: bool,
+) -> ExitCode:
+    from ..analysis.attribution import Attributor
+    from ..analysis.node_mappings import compare_mappings, map_nodes
+    from ..report.differences import mapping_facts, mapping_text
+    from ..store import read_bundle
+
+    before, after = (
+        map_nodes(Attributor(read_bundle(path))) if known is None else known
+        for path, known in zip(paths, mappings, strict=True)
+    )
+    found = compare_mappings(before, after)
+    if as_json:
+        click.echo(json.dumps(mapping_facts(found), indent=2))
+    else:
+        click.echo(mapping_text(found))
     return ExitCode.VERDICT if fail and found.is_regression else ExitCode.OK
 
 

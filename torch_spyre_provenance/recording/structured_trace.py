@@ -18,8 +18,8 @@ from torch._guards import CompileContext, compile_context
 from torch._logging import trace_structured
 
 from ..analysis.attribution import Attribution, Attributor
-from ..analysis.node_mappings import NodeMappings, map_nodes
-from ..model import spec_path_text
+from ..analysis.node_mappings import map_nodes
+from ..model import NodeMappings, spec_path_text
 from ..store.record import BundleText
 from . import compat
 from .guard import Guard

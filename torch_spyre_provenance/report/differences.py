@@ -9,6 +9,7 @@ from attrs import asdict
 
 from ..analysis.diff import Difference, is_weaker
 from ..analysis.matching import OpPair, PlacedOp
+from ..analysis.node_mappings import MappingDifference, NodeChange
 from ..model import spec_path_text
 from .escape import visible
 
@@ -44,6 +45,37 @@ def difference_facts(found: Difference) -> dict[str, Any]:
         "modules": [_pair_facts(pair) for pair in found.modules],
         "regrouped": [asdict(each) for each in found.regrouped],
         "losses": [asdict(each) for each in found.losses],
+    }
+
+
+def mapping_text(found: MappingDifference) -> str:
+    """Return where two mappings do not agree, as lines of text."""
+    if found.is_empty:
+        return "no difference"
+    changes = [
+        *(("kernel", each) for each in found.kernels),
+        *(("node", each) for each in found.nodes),
+    ]
+    rows = [row for what, each in changes for row in _change_lines(what, each)]
+    if found.is_regression:
+        rows.append("regression: see the lines that begin with !")
+    return "\n".join(visible(row, _LONGEST) for row in rows)
+
+
+def _change_lines(what: str, change: NodeChange) -> Iterator[str]:
+    if change.lost:
+        yield f"! {what:8} {change.name}: lost {', '.join(change.lost)}"
+    if change.gained:
+        yield f"  {what:8} {change.name}: gained {', '.join(change.gained)}"
+
+
+def mapping_facts(found: MappingDifference) -> dict[str, Any]:
+    """Return where two mappings do not agree, as plain values for JSON."""
+    return {
+        "empty": found.is_empty,
+        "regression": found.is_regression,
+        "kernels": [asdict(each) for each in found.kernels],
+        "nodes": [asdict(each) for each in found.nodes],
     }
 
 

@@ -1,0 +1,97 @@
+"""Inductor's own ``inductor_provenance_tracking_node_mappings.json``.
+
+Inductor adds the version after it wrote the file of its debug directory: that one has
+none, the same object in the trace log has.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from ..errors import BundleFormatError, BundleVersionError
+from ..model import NodeMappings
+from ..model.mappings import VERSION, Names
+from .exact import exact_str, kind_of
+from .limits import MAX_BYTES, MAX_ITEMS
+
+_PAIRS = (("preToPost", "postToPre"), ("cppCodeToPost", "postToCppCode"))
+_KEYS = frozenset(key for pair in _PAIRS for key in pair)
+
+
+def read_node_mappings(path: Path) -> NodeMappings | None:
+    """Read a file; None where it is no such file.
+
+    Raises:
+        BundleFormatError: It is one and cannot be read.
+        BundleVersionError: Its version is none that this release knows.
+    """
+    try:
+        if not path.is_file() or path.stat().st_size > MAX_BYTES:
+            return None
+        data = path.read_bytes()
+    except OSError as error:
+        raise BundleFormatError(f"cannot read {path}: {error.strerror}") from error
+    if not any(b'"%s"' % key.encode() in data for key in _KEYS):
+        return None
+    return parse_node_mappings(data, str(path))
+
+
+def parse_node_mappings(data: bytes, source: str) -> NodeMappings:
+    """Read the text of such a file.
+
+    Args:
+        data: The file's content.
+        source: What to call it in messages.
+
+    Raises:
+        BundleFormatError: It is no such file, or not a whole one.
+        BundleVersionError: Its version is none that this release knows.
+    """
+    try:
+        plain = _object(orjson.loads(data))
+        version = plain.get("version", VERSION)
+        if version != VERSION:
+            raise BundleVersionError(
+                f"{source} has version {version}; this release reads version {VERSION} "
+                "of Inductor's file"
+            )
+        for names, others in _PAIRS:
+            _check_inverse(_names(plain, names), _names(plain, others), names)
+        return NodeMappings(
+            post_to_pre=_names(plain, "postToPre"),
+            kernel_to_post=_names(plain, "cppCodeToPost"),
+        )
+    except (TypeError, ValueError, RecursionError) as error:
+        raise BundleFormatError(
+            f"{source} holds no node mappings: {error}", (f"{error} @ $",)
+        ) from error
+
+
+def _names(plain: dict[str, Any], key: str) -> Names:
+    found = _object(plain.get(key, {}))
+    return {exact_str(name): _list(others) for name, others in found.items()}
+
+
+def _object(value: Any) -> dict[str, Any]:
+    if type(value) is not dict:
+        raise TypeError(f"expected an object, found {kind_of(value)}")
+    return value
+
+
+def _list(value: Any) -> tuple[str, ...]:
+    if type(value) is not list:
+        raise TypeError(f"expected a list, found {kind_of(value)}")
+    if len(value) > MAX_ITEMS:
+        raise ValueError(f"a list of {len(value)} items; {MAX_ITEMS} is most")
+    return tuple(map(exact_str, value))
+
+
+def _check_inverse(names: Names, others: Names, key: str) -> None:
+    forward = {(name, other) for name, each in names.items() for other in each}
+    back = {(name, other) for other, each in others.items() for name in each}
+    if forward != back:
+        name, other = min(forward ^ back)
+        raise ValueError(f"{key} and its inverse do not agree on {name} and {other}")
