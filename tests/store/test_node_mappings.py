@@ -43,9 +43,7 @@ def test_an_empty_result_is_one_too():
 
 def test_another_version_is_refused():
     """It names both versions."""
-    with pytest.raises(
-        BundleVersionError, match=r"version 3.0; .* reads version 2"
-    ):
+    with pytest.raises(BundleVersionError, match=r"version 3.0; .* reads version 2"):
         parse_node_mappings(text(version=3.0), "file")
 
 
