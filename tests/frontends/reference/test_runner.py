@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
 import sympy
 import torch
 
-from torch_spyre_provenance.errors import UnsupportedError
 from torch_spyre_provenance.frontends import reference
 from torch_spyre_provenance.frontends.host.layout import DataFormats
 from torch_spyre_provenance.frontends.host.memory import to_spyre
@@ -128,8 +126,76 @@ def test_parameters_reach_the_op():
     assert [1.0, 1.0, 2.0, 2.0] == actual.tolist()
 
 
-def test_a_counted_loop_is_refused():
-    """Nothing here makes one; running its body once would be a wrong result."""
-    loop = LoopSpec(count=sympy.Integer(2), body=[])
-    with pytest.raises(UnsupportedError, match="no counted loop"):
-        SpyreSDSCKernelRunner("k", "", [loop])
+def tile(op, *accesses, fixed=()):
+    """Return an op on tiles of two elements along c0.
+
+    Args:
+        op: The op.
+        accesses: For each argument its number, coordinates and strides; output last.
+        fixed: The numbers of those that stay where they are.
+    """
+    arguments = []
+    for access in accesses:
+        arguments.append(argument(*access, is_input=access is not accesses[-1]))
+        arguments[-1].per_tile_fixed = access[0] in fixed
+    return OpSpec(
+        op=op,
+        is_reduction=False,
+        iteration_space={c0: (sympy.Integer(2), 1)},
+        args=arguments,
+        tiled_symbols=[[c0]],
+    )
+
+
+def run_loop(specs, *tensors, count=3):
+    """Run specs in a loop; return the last tensor."""
+    reference.load()
+    loop = LoopSpec(count=sympy.Integer(count), body=specs)
+    SpyreSDSCKernelRunner("k", "", [loop]).run(*map(to_spyre, tensors))
+    return tensors[-1]
+
+
+def test_each_trip_goes_on_where_the_last_one_ended():
+    """Three tiles of two elements; the second op reads what the first has written."""
+    body = [
+        tile("neg", (0, [c0], [1]), (1, [c0], [1])),
+        tile("exp", (1, [c0], [1]), (2, [c0], [1])),
+    ]
+    source = torch.arange(6.0)
+    actual = run_loop(body, source, torch.zeros(6), torch.zeros(6))
+    assert torch.equal((-source).exp(), actual)
+
+
+def test_a_fixed_argument_is_read_again_in_every_trip():
+    """It lies along the tiled symbol, and starts where it started."""
+    accesses = [(number, [c0], [1]) for number in range(3)]
+    body = [tile("add", *accesses, fixed=[1])]
+    fixed = torch.tensor([10.0, 20.0])
+    actual = run_loop(body, torch.arange(6.0), fixed, torch.zeros(6))
+    assert [10.0, 21.0, 12.0, 23.0, 14.0, 25.0] == actual.tolist()
+
+
+def test_other_accesses_move_too():
+    """A tile of two rows of a matrix that lies transposed, element by element."""
+    coordinates = [sympy.floor(c0 / 2), sympy.Mod(c0, 2)]
+    body = [tile("abs", (0, [c0], [1]), (1, coordinates, [1, 3]))]
+    actual = run_loop(body, -torch.arange(6.0), torch.zeros(2, 3))
+    assert torch.equal(torch.arange(6.0).reshape(3, 2).t(), actual)
+
+
+def test_loops_inside_loops():
+    """The innermost symbols come first."""
+    spec = OpSpec(
+        op="neg",
+        is_reduction=False,
+        iteration_space={c0: (sympy.Integer(1), 1), c1: (sympy.Integer(2), 1)},
+        args=[
+            argument(0, [c0, c1], [4, 1], is_input=True),
+            argument(1, [c1, c0], [3, 1], is_input=False),
+        ],
+        tiled_symbols=[[c1], [c0]],
+    )
+    source = torch.arange(12.0).reshape(3, 4)
+    inner = LoopSpec(count=sympy.Integer(2), body=[spec])
+    actual = run_loop([inner], source, torch.zeros(4, 3))
+    assert torch.equal(-source.t(), actual)

@@ -265,6 +265,63 @@ def test_the_module_computes_each_address_once():
     assert '{sdsc_filename="sdsc_1.json", "symbol_ids"=[-10, -11,' in text
 
 
+def tiled_relu():
+    """Return relu over 8 of the rows and one of the four column tiles of [32, 256]."""
+    spec = relu()
+    spec.iteration_space = space(c0=(8, 2), c1=(64, 1))
+    for arg in spec.args:
+        arg.device_size = [4, 32, 64]
+    spec.tiled_symbols = [[c1], [c0]]
+    return spec
+
+
+def test_a_loop_moves_addresses():
+    """Both loops add their stride to every address, in bytes, outermost first."""
+    inner = LoopSpec(count=sympy.Integer(4), body=[tiled_relu()])
+    tree = [relu(), LoopSpec(count=sympy.Integer(3), body=[inner]), relu()]
+    text = render_mlir(kernel_bundle(tree))
+    assert text.startswith(
+        "#map_0 = affine_map<(d0, d1)[s0] -> (s0 + 1024*d0 + 4096*d1)>\nmodule {\n"
+    )
+    body = text[text.index("%c0 =") :].replace("\t\t", "", 1).splitlines()
+    assert [
+        "%c0 = arith.constant 0 : index",
+        "%c1 = arith.constant 1 : index",
+        "%loop_bound_0 = arith.constant 3 : index",
+        "%loop_bound_1 = arith.constant 4 : index",
+    ] == [line.strip() for line in body[:4]]
+    start = next(n for n, line in enumerate(body) if "scf.for" in line)
+    call = '{sdsc_filename="sdsc_1.json", "symbol_ids"=[-65, -66, -67, -68]}'
+    assert [
+        "\t\tscf.for %i_0 = %c0 to %loop_bound_0 step %c1 {",
+        "\t\t\tscf.for %i_1 = %c0 to %loop_bound_1 step %c1 {",
+        "\t\t\t\t%addr_0 = affine.apply #map_0(%i_0, %i_1)[%arg_0]",
+        "\t\t\t\t%addr_1 = affine.apply #map_0(%i_0, %i_1)[%arg_0_core_512]",
+        "\t\t\t\t%addr_2 = affine.apply #map_0(%i_0, %i_1)[%arg_1]",
+        "\t\t\t\t%addr_3 = affine.apply #map_0(%i_0, %i_1)[%arg_1_core_512]",
+        "\t\t\t\tsdscbundle.sdsc_execute (%addr_0, %addr_1, %addr_2, %addr_3) " + call,
+        "\t\t\t}",
+        "\t\t}",
+    ] == body[start : start + 9]
+    assert 'sdsc_filename="sdsc_2.json", "symbol_ids"=[-69,' in text
+
+
+def test_what_stays_has_no_map():
+    """An argument that does not move is named by its address, in the loop too."""
+    spec = tiled_relu()
+    spec.args[0].per_tile_fixed = True
+    inner = LoopSpec(count=sympy.Integer(4), body=[spec])
+    text = render_mlir(kernel_bundle([LoopSpec(count=sympy.Integer(3), body=[inner])]))
+    assert "sdsc_execute (%arg_0, %arg_0_core_512, %addr_0, %addr_1)" in text
+
+
+def test_the_file_of_an_op_in_a_loop_is_that_of_one_tile():
+    """Its sizes are the tile's, and the addresses those of the first trip."""
+    _, body, compute = parts(tiled_relu())
+    assert {"name_": "n", "mb_": 8, "out_": 64} == compute["N_"]
+    assert {"mb": 2, "out": 1} == body["numWkSlicesPerDim_"]
+
+
 def test_files_are_written(tmp_path):
     """One file per op, and the module."""
     generate_bundle("kernel", str(tmp_path), [relu(), row_sum()])

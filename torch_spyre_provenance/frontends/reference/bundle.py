@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from itertools import count
 from pathlib import Path
 
 import orjson
-from attrs import frozen
+from attrs import define, field, frozen
 
 from .dsc import Json
-from .op_spec import OpSpec, Spec, walk
+from .op_spec import LoopSpec, OpSpec, Spec, walk
 from .superdsc import Start, SuperDsc, superdsc
 
 MLIR = "bundle.mlir"
@@ -19,8 +20,14 @@ _ADDRESS = "!sdscbundle.input_arg<index>"
 
 @frozen(kw_only=True)
 class KernelBundle:
-    """The ops of a kernel, as the backend compiler reads them."""
+    """The ops of a kernel, as the backend compiler reads them.
 
+    Attributes:
+        specs: The kernel's tree of specs.
+        files: The file of each op, depth first.
+    """
+
+    specs: tuple[Spec, ...]
     files: tuple[SuperDsc, ...]
 
     def names(self) -> list[str]:
@@ -39,7 +46,7 @@ def kernel_bundle(specs: Sequence[Spec]) -> KernelBundle:
         if isinstance(spec, OpSpec):
             files.append(superdsc(len(files), spec, symbol))
             symbol -= len(files[-1].starts)
-    return KernelBundle(files=tuple(files))
+    return KernelBundle(specs=tuple(specs), files=tuple(files))
 
 
 def generate_bundle(
@@ -74,18 +81,89 @@ def render_mlir(bundle: KernelBundle) -> str:
     starts = [start for file in bundle.files for start in file.starts]
     arguments = sorted({start.argument for start in starts})
     parameters = ", ".join(f"%arg_{n}_base_addr: {_ADDRESS}" for n in arguments)
-    lines = ["module {", f"\tfunc.func @sdsc_bundle({parameters}) {{"]
+    calls = _Calls(zip(bundle.names(), bundle.files, strict=True))
+    body = list(calls.lines(bundle.specs))
+    lines = [*calls.maps, "module {", f"\tfunc.func @sdsc_bundle({parameters}) {{"]
     lines += [
         f"\t\t%arg_{n} = sdscbundle.input_arg_extract value from %arg_{n}_base_addr"
         f" : {_ADDRESS} -> index"
         for n in arguments
     ]
-    lines += [f"\t\t{line}" for line in _addresses(starts)]
     lines += [
-        f"\t\t{_execute(name, file.starts)}"
-        for name, file in zip(bundle.names(), bundle.files, strict=True)
+        f"\t\t{line}" for line in (*calls.constants(), *_addresses(starts), *body)
     ]
     return "\n".join([*lines, "\t\treturn", "\t}", "}"]) + "\n"
+
+
+@define
+class _Calls:
+    """Writes the calls of the ops, in the loops around them.
+
+    Attributes:
+        files: The name and content of each op's file, depth first.
+        bounds: Trip count of each loop so far.
+    """
+
+    files: Iterator[tuple[str, SuperDsc]]
+    bounds: list[str] = field(factory=list, init=False)
+    _maps: dict[tuple[int, ...], str] = field(factory=dict, init=False)
+    _addresses: Iterator[int] = field(factory=count, init=False)
+
+    @property
+    def maps(self) -> list[str]:
+        """Return the line that defines each map from trips to an address."""
+        lines = []
+        for strides, name in self._maps.items():
+            trips = [f"d{n}" for n in range(len(strides))]
+            terms = (f"{s}*{d}" for s, d in zip(strides, trips, strict=True))
+            sum_ = " + ".join(("s0", *terms))
+            lines.append(f"{name} = affine_map<({', '.join(trips)})[s0] -> ({sum_})>")
+        return lines
+
+    def constants(self) -> Iterator[str]:
+        """Yield the lines that define the bounds of the loops."""
+        if self.bounds:
+            yield "%c0 = arith.constant 0 : index"
+            yield "%c1 = arith.constant 1 : index"
+        for number, bound in enumerate(self.bounds):
+            yield f"%loop_bound_{number} = arith.constant {bound} : index"
+
+    def lines(
+        self, specs: Sequence[Spec], loops: tuple[int, ...] = ()
+    ) -> Iterator[str]:
+        """Yield the calls of the ops inside some loops, innermost first."""
+        for spec in specs:
+            if isinstance(spec, LoopSpec):
+                number = len(self.bounds)
+                self.bounds.append(str(spec.count))
+                bounds = f"%c0 to %loop_bound_{number} step %c1"
+                yield f"scf.for %i_{number} = {bounds} {{"
+                yield from (f"\t{x}" for x in self.lines(spec.body, (number, *loops)))
+                yield "}"
+            elif isinstance(spec, OpSpec):
+                yield from self._call(loops)
+
+    def _call(self, loops: tuple[int, ...]) -> Iterator[str]:
+        name, file = next(self.files)
+        operands = []
+        for start in file.starts:
+            operand = _operand(start)
+            moving = [
+                (f"%i_{loop}", stride)
+                for loop, stride in zip(loops, start.advances, strict=True)
+                if stride
+            ][::-1]
+            if moving:
+                trips, strides = zip(*moving, strict=True)
+                known = self._maps.setdefault(strides, f"#map_{len(self._maps)}")
+                base, operand = operand, f"%addr_{next(self._addresses)}"
+                yield f"{operand} = affine.apply {known}({', '.join(trips)})[{base}]"
+            operands.append(operand)
+        symbols = ", ".join(str(start.symbol) for start in file.starts)
+        yield (
+            f"sdscbundle.sdsc_execute ({', '.join(operands)}) "
+            f'{{sdsc_filename="{name}", "symbol_ids"=[{symbols}]}}'
+        )
 
 
 def _addresses(starts: Sequence[Start]) -> Iterator[str]:
@@ -105,12 +183,3 @@ def _addresses(starts: Sequence[Start]) -> Iterator[str]:
 def _operand(start: Start) -> str:
     base = f"%arg_{start.argument}"
     return f"{base}_core_{start.offset}" if start.offset else base
-
-
-def _execute(name: str, starts: Sequence[Start]) -> str:
-    operands = ", ".join(_operand(start) for start in starts)
-    symbols = ", ".join(str(start.symbol) for start in starts)
-    return (
-        f"sdscbundle.sdsc_execute ({operands}) "
-        f'{{sdsc_filename="{name}", "symbol_ids"=[{symbols}]}}'
-    )

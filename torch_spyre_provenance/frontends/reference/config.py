@@ -15,5 +15,8 @@ sencores: int = 32
 lx_planning: bool = False
 """Whether inputs that several ops read are copied into the memory near the cores."""
 
+max_span_bytes: int = 65535 * 4096
+"""Bytes of device memory over which one operand of one core may extend."""
+
 
 install_config_module(sys.modules[__name__])

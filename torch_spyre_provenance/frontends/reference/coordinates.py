@@ -77,7 +77,7 @@ def _host_coordinates(
         total = sympy.expand(shares[dim] + carry)
         size = shape.size[dim]
         carry = sympy.S.Zero
-        if _maximum(total, extents) >= size:
+        if maximum(total, extents) >= size:
             outer = dims[position - 1] if position > 0 else None
             if outer is None or shape.stride[outer] != size * shape.stride[dim]:
                 raise NotOnDeviceError(f"{index} in {shape}")
@@ -119,7 +119,7 @@ def _device_coordinates(
     order = list(dim_order)
     dims = [*order[1:], order[0], order[-1]] if len(order) > 1 else order * 2
     inner = order[-1]
-    in_one_stick = inner != -1 and _maximum(host[inner], extents) < stick
+    in_one_stick = inner != -1 and maximum(host[inner], extents) < stick
     result: list[sympy.Expr] = []
     for dim in dims[:-1]:
         if dim == -1:
@@ -172,6 +172,32 @@ def _floor(expression: sympy.Expr) -> sympy.Expr:
     return sympy.floor(expression - whole) + whole
 
 
+def advance(coordinate: sympy.Expr, symbol: sympy.Symbol, step: int) -> int | None:
+    """Return how far a coordinate moves whenever a symbol grows by a step.
+
+    Returns:
+        The distance; None where it is not the same everywhere.
+    """
+    trip = sympy.Symbol("trip", integer=True, nonnegative=True)
+    moved = without_remainders(coordinate.subs(symbol, symbol + step * trip))
+    change = sympy.expand(moved - without_remainders(coordinate))
+    distance = change.coeff(trip)
+    return int(distance) if change == distance * trip else None
+
+
+def maximum(expression: sympy.Expr, extents: Extents) -> int:
+    """Return an upper bound of an expression that never decreases in its symbols."""
+    if expression.has(sympy.Mod):
+        bounded = expression.replace(sympy.Mod, lambda _, b: b - 1)
+        return maximum(bounded, extents)
+    last = {
+        symbol: extents[symbol] - 1
+        for symbol in expression.free_symbols
+        if symbol in extents
+    }
+    return int(sympy.floor(expression.subs(last)))
+
+
 def evaluate(expression: sympy.Expr, values: Mapping[sympy.Symbol, Any]) -> Any:
     """Evaluate an index expression over integers, or over tensors of integers.
 
@@ -206,16 +232,3 @@ def _share_out(index: sympy.Expr, shape: HostShape) -> dict[int, sympy.Expr]:
         if rest:
             raise NotOnDeviceError(f"{index} in {shape}")
     return shares
-
-
-def _maximum(expression: sympy.Expr, extents: Extents) -> int:
-    """Return an upper bound of an expression that never decreases in its symbols."""
-    if expression.has(sympy.Mod):
-        bounded = expression.replace(sympy.Mod, lambda _, b: b - 1)
-        return _maximum(bounded, extents)
-    last = {
-        symbol: extents[symbol] - 1
-        for symbol in expression.free_symbols
-        if symbol in extents
-    }
-    return int(sympy.floor(expression.subs(last)))

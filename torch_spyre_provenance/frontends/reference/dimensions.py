@@ -76,6 +76,14 @@ class Tensor:
         """Return the bytes of one element."""
         return STICK_BYTES // self.elems_per_stick
 
+    def offsets(self, points: Sequence[dict[sympy.Symbol, int]]) -> list[int]:
+        """Return the byte offset of the element at each point of the op's loops."""
+        sizes = tuple(self.argument.device_size)
+        coordinates = tuple(self.argument.device_coordinates)
+        starts = tuple(tuple(point.items()) for point in points)
+        found = _offsets(sizes, coordinates, starts)
+        return [offset * self.word_bytes for offset in found]
+
 
 @frozen(kw_only=True)
 class Geometry:
@@ -114,18 +122,15 @@ class Geometry:
 
     def core_offsets(self, tensor: Tensor) -> list[int]:
         """Return the byte offset of each core's part of a tensor, by core."""
-        argument = tensor.argument
-        starts = tuple(
-            tuple(
-                (dim.symbol, slices[dim.label] * dim.per_core)
+        starts = [
+            {
+                dim.symbol: slices[dim.label] * dim.per_core
                 for dim in self.dims
                 if dim.symbol is not None
-            )
+            }
             for slices in self.slices()
-        )
-        sizes, coordinates = argument.device_size, argument.device_coordinates
-        offsets = _offsets(tuple(sizes), tuple(coordinates), starts)
-        return [offset * tensor.word_bytes for offset in offsets]
+        ]
+        return tensor.offsets(starts)
 
 
 # The layers of a model have the same ops, so most of them have been seen before.
@@ -135,7 +140,7 @@ def _offsets(
     coordinates: tuple[sympy.Expr, ...],
     starts: tuple[tuple[tuple[sympy.Symbol, int], ...], ...],
 ) -> list[int]:
-    """Return the device offset of the element at which each core starts."""
+    """Return the device offset of the element at each point."""
     steps = [math.prod(sizes[position + 1 :]) for position in range(len(sizes))]
     return [
         sum(

@@ -13,13 +13,14 @@ from torch_spyre_provenance.errors import UnsupportedError
 from . import op_table
 from .coordinates import NotOnDeviceError
 from .layouts import coordinates_of, layout_of
-from .op_spec import OpSpec, Spec, TensorArg, UnimplementedOp
+from .loop_info import CoarseTileInfo, loop_info_of, one_tile
+from .op_spec import LoopSpec, OpSpec, Spec, TensorArg, UnimplementedOp
 from .provenance import build_debug_handle, place_of
 from .tracing import Apply, Body, Load, trace
 from .work_division import SPLITS, divide
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 
 class SpyreKernel:
@@ -35,9 +36,10 @@ class SpyreKernel:
         self.op_specs: list[Spec] = []
         self.spyre_kernel_args: list[tuple[str, TensorArg]] = []
         self._arguments: dict[str, int] = {}
+        self._group: int | None = None
 
     def add(self, buffer: ir.ComputedBuffer) -> None:
-        """Append the op of one buffer.
+        """Append the op of one buffer, inside its counted loop if it has one.
 
         Raises:
             UnsupportedError: The device cannot address what the op reads or writes.
@@ -45,26 +47,48 @@ class SpyreKernel:
         body = trace(buffer)
         op, op_info = _operation(body, buffer)
         if op is None:
-            self.op_specs.append(UnimplementedOp(op=op_info["handler"]))
+            self._append(UnimplementedOp(op=op_info["handler"]), None)
             return
+        info = loop_info_of(buffer)
+        tiled = [] if info is None else info.tiled_symbols(body)
         try:
             args = [
-                self.create_tensor_arg(True, load.buffer, load.index, body)
+                self.create_tensor_arg(True, load.buffer, load.index, body, tiled)
                 for load in body.loads
             ]
             name = _target_name(buffer)
-            args.append(self.create_tensor_arg(False, name, body.output, body))
+            args.append(self.create_tensor_arg(False, name, body.output, body, tiled))
         except NotOnDeviceError as error:
             raise _unsupported(buffer, op, error) from error
         op = _movement(args) if op == op_table.IDENTITY else op
         is_reduction = body.reduction is not None
         spec = self.create_op_spec(op, is_reduction, args, op_info, source=buffer)
-        self.op_specs.append(spec)
+        self._append(spec, info)
+
+    def _append(self, node: Spec, info: CoarseTileInfo | None) -> None:
+        """Append an op to the kernel, or to the counted loops that it is in."""
+        group = None if info is None else info.group
+        place: list[Spec] = self.op_specs
+        if info is not None and group == self._group:
+            while isinstance(last := place[-1], LoopSpec):
+                place = last.body
+        elif info is not None:
+            for each in reversed(info.tilings):
+                node = LoopSpec(count=sympy.Integer(each.count), body=[node])
+        place.append(node)
+        self._group = group
 
     def create_tensor_arg(
-        self, is_input: bool, name: str, index: sympy.Expr, body: Body
+        self,
+        is_input: bool,
+        name: str,
+        index: sympy.Expr,
+        body: Body,
+        tiled: Sequence[sympy.Symbol] = (),
     ) -> TensorArg:
         """Return the argument for one access of a buffer.
+
+        The coordinates are those of the whole buffer, so that they hold in every tile.
 
         Raises:
             NotOnDeviceError: The coordinates do not lead back to the index.
@@ -79,7 +103,7 @@ class SpyreKernel:
             device_coordinates=coordinates_of(layout, index, body.extents),
             allocation={"hbm": number},
             stride_map=list(layout.device_layout.stride_map),
-            per_tile_fixed=layout.per_tile_fixed,
+            per_tile_fixed=bool(tiled) and index.free_symbols.isdisjoint(tiled),
         )
         if number == len(self.spyre_kernel_args):
             self.spyre_kernel_args.append((name, argument))
@@ -95,7 +119,7 @@ class SpyreKernel:
         source: ir.ComputedBuffer,
     ) -> OpSpec:
         """Return the spec of one op, with the handle of the buffer it comes from."""
-        body = trace(source)
+        body, info = one_tile(source), loop_info_of(source)
         outer, inner = getattr(source, SPLITS, None) or divide(body, 1)
         loops = (*body.loops, *body.reduced)
         return OpSpec(
@@ -107,6 +131,10 @@ class SpyreKernel:
             },
             args=args,
             op_info=op_info,
+            tiled_symbols=[
+                [sympy.Symbol(symbol.name)]
+                for symbol in (() if info is None else info.tiled_symbols(body))
+            ],
             debug_handle=build_debug_handle(source),
         )
 
@@ -175,7 +203,10 @@ def _unsupported(
 def _spec_lines(spec: Spec) -> Iterable[str]:
     if isinstance(spec, UnimplementedOp):
         return [f"    UnimplementedOp(op={spec.op!r}),"]
-    assert isinstance(spec, OpSpec)  # noqa: S101 - nothing here makes loops
+    if isinstance(spec, LoopSpec):
+        inner = [f"    {line}" for part in spec.body for line in _spec_lines(part)]
+        head = f"    LoopSpec(count=sympify({str(spec.count)!r}), body=["
+        return [head, *inner, "    ]),"]
     space = ", ".join(
         f"sympify({str(symbol)!r}): (sympify({str(extent)!r}), {cores})"
         for symbol, (extent, cores) in spec.iteration_space.items()
@@ -188,7 +219,8 @@ def _spec_lines(spec: Spec) -> Iterable[str]:
         f"        op_info={spec.op_info!r},",
     ]
     if spec.tiled_symbols:
-        lines.append(f"        tiled_symbols={spec.tiled_symbols!r},")
+        levels = ", ".join(f"[{_sympified(level)}]" for level in spec.tiled_symbols)
+        lines.append(f"        tiled_symbols=[{levels}],")
     lines.append(f"        symbolic_dim_bounds={spec.symbolic_dim_bounds!r},")
     if spec.debug_handle is not None:
         lines.append(f"        debug_handle={spec.debug_handle!r},")
@@ -199,9 +231,7 @@ def _spec_lines(spec: Spec) -> Iterable[str]:
 
 
 def _argument_lines(argument: TensorArg) -> list[str]:
-    coordinates = ", ".join(
-        f"sympify({str(coordinate)!r})" for coordinate in argument.device_coordinates
-    )
+    coordinates = _sympified(argument.device_coordinates)
     pad = " " * 16
     lines = [
         f"{pad}is_input={argument.is_input},",
@@ -217,3 +247,7 @@ def _argument_lines(argument: TensorArg) -> list[str]:
     if argument.name is not None:
         lines.append(f"{pad}name={argument.name!r},")
     return ["            TensorArg(", *lines, "            ),"]
+
+
+def _sympified(expressions: Iterable[sympy.Expr]) -> str:
+    return ", ".join(f"sympify({str(expression)!r})" for expression in expressions)

@@ -39,7 +39,6 @@ class FixedTiledLayout(ir.FixedLayout):
         dim_order: The host dimensions in the layout's order; the last one is the stick
             dimension, or `SPARSE`.
         allocation: Where the buffer lives; empty for device memory of its own.
-        per_tile_fixed: Whether the address stays where it is inside a counted loop.
     """
 
     def __init__(
@@ -57,7 +56,6 @@ class FixedTiledLayout(ir.FixedLayout):
         self.device_layout = device_layout
         self.dim_order = tuple(dim_order)
         self.allocation: dict[str, int] = {}
-        self.per_tile_fixed = False
 
 
 def row_major_order(stride: Sequence[int]) -> tuple[int, ...]:

@@ -29,6 +29,7 @@ __all__ = [
     "UnimplementedOp",
     "find_unimplemented",
     "sympify",
+    "tile_steps",
     "walk",
 ]
 
@@ -79,8 +80,9 @@ class OpSpec:
     Attributes:
         op: The device's name for it.
         is_reduction: Whether it reduces.
-        iteration_space: For each loop symbol its extent and the number of cores that
-            share it; output dimensions first, reduced ones last.
+        iteration_space: For each loop symbol its extent, inside a counted loop that of
+            one tile, and the number of cores that share it; output dimensions first,
+            reduced ones last.
         args: Its tensors, inputs first, the output last.
         op_info: Parameters; ``constants`` holds the numbers that go to the device.
         tiled_symbols: For each enclosing loop, innermost first, the symbols it tiles.
@@ -115,6 +117,19 @@ class LoopSpec:
 
 Spec = OpSpec | UnimplementedOp | LoopSpec
 """A node of a kernel's tree of specs."""
+
+
+def tile_steps(spec: OpSpec, argument: TensorArg) -> tuple[dict[Symbol, int], ...]:
+    """Return how far one trip moves an argument, along the op's own loop symbols.
+
+    There is one entry for each enclosing counted loop, innermost first.
+    """
+    return tuple(
+        {symbol: int(spec.iteration_space[symbol][0]) for symbol in tiled}
+        if not argument.per_tile_fixed
+        else {}
+        for tiled in spec.tiled_symbols
+    )
 
 
 def walk(specs: Sequence[Spec]) -> Iterator[OpSpec | UnimplementedOp]:

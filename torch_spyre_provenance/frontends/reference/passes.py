@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from torch_spyre_provenance.errors import UnsupportedError
 
 from ..contract import PassObserver
-from . import padding, propagation, scratchpad, splitting, work_division
+from . import padding, propagation, scratchpad, splitting, tiling, work_division
 from .plan import Plan
 from .provenance import place_of
 
@@ -37,6 +37,7 @@ PRE_SCHEDULING: tuple[Pass, ...] = (
     propagation.insert_restickify,
     padding.insert_bmm_padding,
     splitting.dedup_and_promote_constants,
+    tiling.coarse_tile,
     work_division.work_distribution,
     scratchpad.scratchpad_planning,
 )

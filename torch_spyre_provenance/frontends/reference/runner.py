@@ -20,7 +20,7 @@ from torch_spyre_provenance.errors import UnsupportedError
 from ..host.memory import to_host
 from . import op_table
 from .coordinates import evaluate, offset_of
-from .op_spec import LoopSpec, OpSpec, Spec, TensorArg, walk
+from .op_spec import LoopSpec, OpSpec, Spec, TensorArg, tile_steps
 
 
 class SpyreUnimplementedRunner:
@@ -52,17 +52,13 @@ class SpyreSDSCKernelRunner:
         code_dir: Its directory.
 
     Raises:
-        UnsupportedError: There is a counted loop, or an op that the host lacks.
+        UnsupportedError: There is an op that the host lacks.
     """
 
     def __init__(self, name: str, code_dir: str, specs: Sequence[Spec]) -> None:
         self.kernel_name = name
         self.code_dir = code_dir
-        if any(isinstance(spec, LoopSpec) for spec in specs):
-            raise UnsupportedError(f"the host runs no counted loop: {name}")
-        self._steps = tuple(
-            _step(spec) for spec in walk(specs) if isinstance(spec, OpSpec)
-        )
+        self._steps = _steps(specs)
 
     def run(self, *args: torch.Tensor) -> None:
         """Run the kernel on `spyre` tensors; the outputs are among the arguments."""
@@ -83,6 +79,8 @@ class Access:
             affine; None where it is not.
         indices: The host offset of every element otherwise, one axis per loop.
         loops: Whether each loop moves at all.
+        advances: Host elements that one trip of each counted loop around the op moves,
+            innermost first.
     """
 
     argument: int
@@ -90,6 +88,12 @@ class Access:
     strides: tuple[int, ...] | None
     indices: torch.Tensor | None
     loops: tuple[bool, ...]
+    advances: tuple[int, ...] = ()
+
+    def at(self, trips: Sequence[int]) -> Access:
+        """Return the access in one trip of each counted loop, innermost first."""
+        pairs = zip(self.advances, trips, strict=True)
+        return _behind(self, sum(advance * trip for advance, trip in pairs))
 
     def view(self, tensor: torch.Tensor, extents: Sequence[int]) -> torch.Tensor:
         """Return the elements, one axis per loop; size 1 where the loop does not move.
@@ -115,8 +119,13 @@ class Step:
     output: Access
     parameters: dict[str, Any]
 
-    def run(self, tensors: Sequence[torch.Tensor]) -> None:
-        """Read the inputs, compute, write the output."""
+    def run(self, tensors: Sequence[torch.Tensor], trips: tuple[int, ...] = ()) -> None:
+        """Read the inputs, compute, write the output, in one trip of each loop."""
+        if trips:
+            inputs = tuple(access.at(trips) for access in self.inputs)
+            step = evolve(self, inputs=inputs, output=self.output.at(trips))
+            step.run(tensors)
+            return
         values = [
             access.view(tensors[access.argument], self.extents)
             for access in self.inputs
@@ -184,6 +193,20 @@ class Step:
         return result.transpose(axis, own[0]) if own else result
 
 
+@frozen(kw_only=True)
+class CountedLoop:
+    """Steps that run again and again, each time with other addresses."""
+
+    count: int
+    body: tuple[Step | CountedLoop, ...]
+
+    def run(self, tensors: Sequence[torch.Tensor], trips: tuple[int, ...] = ()) -> None:
+        """Run the body once for each trip."""
+        for trip in range(self.count):
+            for part in self.body:
+                part.run(tensors, (trip, *trips))
+
+
 def _matmul(x: torch.Tensor, y: torch.Tensor, reduced: list[int]) -> torch.Tensor:
     axes = list(range(x.dim()))
     kept = [axis for axis in axes if axis not in reduced]
@@ -191,6 +214,16 @@ def _matmul(x: torch.Tensor, y: torch.Tensor, reduced: list[int]) -> torch.Tenso
     for axis in reduced:
         wide = wide.unsqueeze(axis)
     return wide
+
+
+def _steps(specs: Sequence[Spec]) -> tuple[Step | CountedLoop, ...]:
+    steps: list[Step | CountedLoop] = []
+    for spec in specs:
+        if isinstance(spec, LoopSpec):
+            steps.append(CountedLoop(count=int(spec.count), body=_steps(spec.body)))
+        elif isinstance(spec, OpSpec):
+            steps.append(_step(spec))
+    return tuple(steps)
 
 
 def _step(spec: OpSpec) -> Step:
@@ -203,7 +236,13 @@ def _step(spec: OpSpec) -> Step:
         raise UnsupportedError(f"the host has no {spec.op!r}", operation=spec.op)
     symbols = list(spec.iteration_space)
     extents = tuple(int(extent) for extent, _ in spec.iteration_space.values())
-    accesses = [_access(argument, symbols, extents) for argument in spec.args]
+    accesses = [
+        evolve(
+            _access(argument, symbols, extents),
+            advances=_advances(argument, spec),
+        )
+        for argument in spec.args
+    ]
     if spec.op in op_table.MOMENTS:
         position, moment = op_table.MOMENTS[spec.op]
         accesses[position] = _behind(accesses[position], moment)
@@ -234,6 +273,18 @@ def _access(
         strides=strides,
         indices=None if strides is not None else _indices(offset, symbols, extents),
         loops=tuple(symbol in offset.free_symbols for symbol in symbols),
+    )
+
+
+def _advances(argument: TensorArg, spec: OpSpec) -> tuple[int, ...]:
+    """Return the host elements that one trip of each counted loop moves."""
+    if not spec.tiled_symbols:
+        return ()
+    offset = offset_of(argument.device_coordinates, argument.stride_map)
+    first = dict.fromkeys(spec.iteration_space, 0)
+    return tuple(
+        int(evaluate(offset, first | step) - evaluate(offset, first))
+        for step in tile_steps(spec, argument)
     )
 
 

@@ -10,9 +10,9 @@ from attrs import frozen
 from torch_spyre_provenance.model import DebugHandle, ProvenanceTransform, SourceLoc
 
 from . import op_table
-from .dimensions import Geometry, geometry
+from .dimensions import Geometry, Tensor, geometry
 from .dsc import ONE_CORELET, ONE_TIME, Json, affine, dsc
-from .op_spec import OpSpec
+from .op_spec import OpSpec, tile_steps
 
 
 @frozen(kw_only=True)
@@ -22,12 +22,14 @@ class Start:
     Attributes:
         symbol: The negative number that stands for it in the op's file.
         argument: Position of the tensor among the kernel's arguments.
-        offset: Bytes from the start of the tensor.
+        offset: Bytes from the start of the tensor, in the first trip of every loop.
+        advances: Bytes that one trip of each counted loop adds, innermost loop first.
     """
 
     symbol: int
     argument: int
     offset: int
+    advances: tuple[int, ...] = ()
 
 
 @frozen(kw_only=True)
@@ -48,7 +50,7 @@ def superdsc(number: int, spec: OpSpec, first_symbol: int) -> SuperDsc:
     """
     shape = geometry(spec)
     function = _function_name(spec, shape)
-    starts, by_tensor = _starts(shape, first_symbol)
+    starts, by_tensor = _starts(spec, shape, first_symbol)
     cores = shape.cores
     slices = {str(core): point for core, point in enumerate(shape.slices())}
     ids = [str(core) for core in range(cores)]
@@ -110,7 +112,7 @@ def _function_name(spec: OpSpec, shape: Geometry) -> str:
 
 
 def _starts(
-    shape: Geometry, first_symbol: int
+    spec: OpSpec, shape: Geometry, first_symbol: int
 ) -> tuple[tuple[Start, ...], list[list[int]]]:
     """Number the distinct addresses of each tensor; return them, and each core's."""
     starts: list[Start] = []
@@ -118,6 +120,7 @@ def _starts(
     for tensor in shape.tensors:
         known: dict[int, int] = {}
         numbers = []
+        advances = _advances(spec, tensor)
         for offset in shape.core_offsets(tensor):
             if offset not in known:
                 known[offset] = first_symbol - len(starts)
@@ -126,8 +129,19 @@ def _starts(
                         symbol=known[offset],
                         argument=tensor.argument.arg_index,
                         offset=offset,
+                        advances=advances,
                     )
                 )
             numbers.append(known[offset])
         by_tensor.append(numbers)
     return tuple(starts), by_tensor
+
+
+def _advances(spec: OpSpec, tensor: Tensor) -> tuple[int, ...]:
+    """Return the bytes that one trip of each counted loop moves a tensor."""
+    if not spec.tiled_symbols:
+        return ()
+    first = dict.fromkeys(spec.iteration_space, 0)
+    steps = tile_steps(spec, tensor.argument)
+    start, *moved = tensor.offsets([first, *(first | step for step in steps)])
+    return tuple(offset - start for offset in moved)

@@ -65,7 +65,7 @@ Value = Load | Constant | Apply
 
 @frozen(kw_only=True)
 class Loop:
-    """One loop: its symbol and its number of iterations (more than one)."""
+    """One loop: its symbol and its number of iterations; a tile may have one alone."""
 
     symbol: sympy.Symbol
     extent: int

@@ -8,7 +8,8 @@ from . import config, op_table
 from .coordinates import NotOnDeviceError
 from .ir import spyre_loops
 from .layouts import layout_of, stick_coordinate
-from .tracing import Body, Loop, trace
+from .loop_info import one_tile
+from .tracing import Body, Loop
 
 if TYPE_CHECKING:
     import sympy
@@ -23,10 +24,12 @@ SPLITS = "op_it_space_splits"
 def work_distribution(graph: GraphLowering, plan: Plan) -> None:
     """Divide every op over the cores: large output loops first, then one reduced loop.
 
+    Inside a counted loop it is one tile that the cores share.
+
     Provenance: none of it changes.
     """
     for buffer in plan.visit(spyre_loops(graph)):
-        splits = divide(trace(buffer), config.sencores)
+        splits = divide(one_tile(buffer), config.sencores)
         object.__setattr__(buffer, SPLITS, splits)
 
 
