@@ -81,6 +81,11 @@ class Op:
         """Return the path as text, ``2`` or ``0.1`` inside a loop."""
         return spec_path_text(self.path)
 
+    @property
+    def trips(self) -> str:
+        """Return the trip counts of its loops as text, ``8 · 2``, or "" without any."""
+        return " · ".join(self.loops)
+
 
 def spec_path_text(path: tuple[int, ...]) -> str:
     """Return a position in a kernel's tree of specs as text, ``2`` or ``0.1``."""

@@ -108,7 +108,8 @@ class _Text:
         yield f"fx        {', '.join(found.nodes) or '-'}"
         yield f"buffer    {found.buffer or '-'}  {found.ir_op or ''}".rstrip()
         dims = (f"{d.symbol}={d.extent}/{d.split}" for d in op.op.iteration_space)
-        yield f"space     {', '.join(dims) or '-'}  (extent/cores)"
+        loops = f" in loops of {op.op.trips}" if op.op.loops else ""
+        yield f"space     {', '.join(dims) or '-'}  (extent/cores){loops}"
         for arg in op.op.args:
             yield f"{'reads' if arg.is_input else 'writes':<10}{_tensor(arg)}"
         yield f"handle    {op.op.handle.id if op.op.handle else '-'}"

@@ -77,7 +77,7 @@ def shown(text: str) -> str:
 def space_text(op: Op) -> str:
     """Return an op's iteration space: each dimension with its extent and cores."""
     dims = (f"{dim.symbol}={dim.extent}/{dim.split}" for dim in op.iteration_space)
-    loops = f" in loops of {' · '.join(op.loops)}" if op.loops else ""
+    loops = f" in loops of {op.trips}" if op.loops else ""
     return ", ".join(dims) + loops
 
 

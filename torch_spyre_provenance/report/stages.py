@@ -302,9 +302,10 @@ def _ir_row(op: IrOp) -> list[str]:
 
 def _op_row(page: Page, op: Op, found: Attribution) -> list[str]:
     ir_op = page.facts.index.ir_post.get(op.buffer) if op.buffer else None
+    loops = f" in loops of {code(op.trips)}" if op.loops else ""
     return [
         code(found.kernel),
-        code(op.spec_path),
+        code(op.spec_path) + loops,
         code(op.op),
         code(found.ir_op or op.buffer),
         names(ir_op.origins) if ir_op else EMPTY,
