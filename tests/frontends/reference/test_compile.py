@@ -12,6 +12,7 @@ import pytest
 import torch
 from eager_comparison import TOLERANCE
 from torch import nn
+from torch._inductor.choices import InductorChoices
 from torch._inductor.exc import InductorError
 from torch.nn import functional
 from torch.profiler import ProfilerActivity, profile
@@ -53,6 +54,25 @@ def test_simple_mlp_chains(compiled):
         ("add_tensor", "buf4"),
     ] == [spec.debug_handle.ir_chain for spec in compiled.specs]
     assert "aten.addmm.default" == compiled.specs[0].debug_handle.aten_op
+
+
+def test_the_scheduler_is_spared_from_weighing_fusions(compiled, monkeypatch):
+    """It asks the backend about no pair, and scores none before."""
+    weighed = []
+
+    def weigh(_, *pair, **__):
+        weighed.append(pair)
+        return False
+
+    (backend,) = compiled.scheduling
+    monkeypatch.setattr(backend, "can_fuse_vertical", weigh)
+    monkeypatch.setattr(backend, "can_fuse_horizontal", weigh)
+    monkeypatch.setattr(InductorChoices, "can_fuse", weigh)
+    with torch.no_grad():
+        model = SimpleMLP().half().to(DEVICE)
+        torch.compile(model)(torch.ones(2, 128, dtype=torch.float16).to(DEVICE))
+    assert [["batchmatmul", "add", "relufwd", "batchmatmul", "add"]] == compiled.ops
+    assert [] == weighed
 
 
 def test_arguments_are_positions_of_the_call(compiled):

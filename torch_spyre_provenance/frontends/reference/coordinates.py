@@ -157,6 +157,7 @@ def _offset_of(
     return without_remainders(total)
 
 
+@functools.lru_cache(maxsize=4096)
 def without_remainders(expression: sympy.Expr) -> sympy.Expr:
     """Return an expression with ``Mod(a, b)`` written as ``a - b*floor(a/b)``.
 

@@ -10,11 +10,13 @@ from torch._inductor.scheduler import BaseScheduling, SchedulerNode
 from torch._inductor.utils import get_fused_kernel_name, get_kernel_metadata
 from torch._inductor.virtualized import V
 
+from .ir import spyre_loops
 from .kernel import SpyreKernel
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from torch._inductor.graph import GraphLowering
     from torch._inductor.scheduler import (
         BaseSchedulerNode,
         FusedSchedulerNode,
@@ -22,6 +24,16 @@ if TYPE_CHECKING:
     )
 
 DEVICE_PREFIX = "sdsc"
+
+
+def forbid_fusion(graph: GraphLowering) -> None:
+    """Exclude the loop nests from fusion, before there is a scheduler.
+
+    The backend below refuses every pair, but the scheduler only asks it after it has
+    scored the pair and tried other loop orders.
+    """
+    names = (buffer.get_name() for buffer in spyre_loops(graph))
+    graph.no_fuse_buffer_names.update(names)
 
 
 class SuperDSCScheduling(BaseScheduling):
@@ -116,7 +128,7 @@ class SuperDSCScheduling(BaseScheduling):
         name = "_".join(
             (
                 DEVICE_PREFIX,
-                get_fused_kernel_name(node_schedule, "original_aten"),
+                get_fused_kernel_name(_one_of_each(node_schedule), "original_aten"),
                 wrapper.next_kernel_suffix(),
             )
         )
@@ -125,3 +137,20 @@ class SuperDSCScheduling(BaseScheduling):
         body = f"async_compile.sdsc({name!r},\n{src_code}\n)"
         wrapper.define_kernel(name, body, comment, gpu=False)
         return name
+
+
+def _one_of_each(nodes: Sequence[SchedulerNode]) -> list[SchedulerNode]:
+    """Return the first loop nest of each set of operators; their name is that of all.
+
+    Naming unites the origins one nest after the other, so its time grows with the
+    square of their number.
+    """
+    found: dict[Any, SchedulerNode] = {}
+    for node in nodes:
+        assert isinstance(node.node, ir.ComputedBuffer)  # noqa: S101 - as lowered
+        operators = frozenset(
+            (origin.op, origin.meta.get("original_aten"))
+            for origin in node.node.origins
+        )
+        found.setdefault(operators, node)
+    return list(found.values())

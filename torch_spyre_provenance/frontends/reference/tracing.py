@@ -7,6 +7,7 @@ lowering asked for: nothing merges or reorders them, as Inductor's own loop bodi
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from typing import Any
 
@@ -182,6 +183,8 @@ def _trace(buffer: ir.ComputedBuffer) -> tuple[Body, list[sympy.Expr]]:
     return body, point
 
 
+# The layers of a model have the same accesses, so most of them have been seen before.
+@functools.lru_cache(maxsize=4096)
 def plain(index: Any) -> sympy.Expr:
     """Return an index expression in sympy's own functions, expanded."""
     expression = sympy.sympify(index)

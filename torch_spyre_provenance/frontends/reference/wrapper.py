@@ -13,6 +13,7 @@ from torch._inductor.virtualized import V
 from ..contract import DEVICE
 from .layouts import layout_of
 from .passes import run_pre_scheduling
+from .scheduling import forbid_fusion
 
 _PACKAGE = "torch_spyre_provenance.frontends"
 
@@ -87,6 +88,7 @@ class SpyrePythonWrapperCodegen(_SpyreAllocation, PythonWrapperCodegen):
         # A partition is a part of a graph that the passes have been over.
         if partition_signatures is None:
             run_pre_scheduling(V.graph)
+            forbid_fusion(V.graph)
         if not is_subgraph:
             return cls()
         assert subgraph_name is not None  # noqa: S101 - a subgraph has a name
