@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from itertools import count
 from pathlib import Path
 
-import orjson
 from attrs import define, field, frozen
 
-from .dsc import Json
 from .op_spec import LoopSpec, OpSpec, Spec, walk
 from .superdsc import Start, SuperDsc, superdsc
 
@@ -64,16 +61,8 @@ def generate_bundle(
     directory = Path(output_dir)
     bundle = kernel_bundle(specs)
     for name, file in zip(bundle.names(), bundle.files, strict=True):
-        (directory / name).write_bytes(_encoded(file.document))
+        (directory / name).write_bytes(file.content)
     (directory / MLIR).write_text(render_mlir(bundle), encoding="utf-8")
-
-
-def _encoded(document: Json) -> bytes:
-    try:
-        return orjson.dumps(document, option=orjson.OPT_INDENT_2)
-    except orjson.JSONEncodeError:
-        # It refuses lone surrogates, which the path of a source file can hold.
-        return json.dumps(document, indent=2).encode()
 
 
 def render_mlir(bundle: KernelBundle) -> str:

@@ -5,6 +5,9 @@ The key names and their order are torch-spyre's. `debug_handle_` comes first.
 
 from __future__ import annotations
 
+import json
+
+import orjson
 from attrs import frozen
 
 from torch_spyre_provenance.model import DebugHandle, ProvenanceTransform, SourceLoc
@@ -34,10 +37,19 @@ class Start:
 
 @frozen(kw_only=True)
 class SuperDsc:
-    """One op's file: its content, and the addresses that it leaves open."""
+    """One op's file: its content, and the addresses that it leaves open.
 
-    document: Json
+    The content is text: as values, that of a long kernel would fill the memory.
+    """
+
+    content: bytes
     starts: tuple[Start, ...]
+
+    @property
+    def document(self) -> Json:
+        """Return the content as a value."""
+        document: Json = json.loads(self.content)
+        return document
 
 
 def superdsc(number: int, spec: OpSpec, first_symbol: int) -> SuperDsc:
@@ -71,7 +83,16 @@ def superdsc(number: int, spec: OpSpec, first_symbol: int) -> SuperDsc:
         "coreIdToDscSchedule": {core: [[-1, 0, 0, 0]] for core in ids},
         "dscs_": [{function: dsc(spec, shape, function, by_tensor)}],
     }
-    return SuperDsc(document={f"{number}_{function}": body}, starts=starts)
+    content = _encoded({f"{number}_{function}": body})
+    return SuperDsc(content=content, starts=starts)
+
+
+def _encoded(document: Json) -> bytes:
+    try:
+        return orjson.dumps(document, option=orjson.OPT_INDENT_2)
+    except orjson.JSONEncodeError:
+        # It refuses lone surrogates, which the path of a source file can hold.
+        return json.dumps(document, indent=2).encode()
 
 
 def handle_json(handle: DebugHandle | None) -> Json | None:
