@@ -9,7 +9,8 @@ both the processor time of the compile, its peak memory, and the ratio of the ti
 Each compile has a process of its own and starts without caches. The time is that of
 the first call less that of the second one, so it holds Dynamo, AOTAutograd and
 Inductor, and not the run. The C++ compiler is another process, whose time does not
-count. With ``--profile`` the functions that took longest are printed too.
+count. With ``--profile`` the stages of the compile and the functions that took longest
+are printed too.
 """
 
 from __future__ import annotations
@@ -52,6 +53,52 @@ class Cost:
     device: str
     seconds: float
     gigabytes: float
+
+
+@frozen
+class Stage:
+    """A part of a compile.
+
+    Attributes:
+        name: What it is called.
+        within: Functions whose time it is, each as the end of a path and a name; none
+            stands for the whole compile.
+        without: Functions inside these whose time is that of other stages.
+    """
+
+    name: str
+    within: tuple[tuple[str, str], ...] = ()
+    without: tuple[tuple[str, str], ...] = ()
+
+
+_COMPILE = ("_inductor/compile_fx.py", "compile_fx")
+_INDUCTOR = ("_inductor/compile_fx.py", "fw_compiler_base")
+_FX_PASSES = (
+    ("_inductor/compile_fx.py", "_recursive_joint_graph_passes"),
+    ("_inductor/compile_fx.py", "_recursive_post_grad_passes"),
+)
+_LOWERING = ("_inductor/graph.py", "run")
+_PASSES = ("reference/passes.py", "run_pre_scheduling")
+_SCHEDULER = ("_inductor/graph.py", "_update_scheduler")
+_CODEGEN = ("_inductor/graph.py", "codegen")
+_KERNELS = ("reference/scheduling.py", "flush")
+_FILES = ("reference/async_compile.py", "sdsc")
+
+STAGES = (
+    Stage("Dynamo, guards and the first run", (), (_COMPILE,)),
+    Stage("AOTAutograd", (_COMPILE,), (_INDUCTOR,)),
+    Stage("Inductor: passes over FX graphs", _FX_PASSES),
+    Stage("Inductor: lowering", (_LOWERING,)),
+    Stage("ours: passes over LoopLevelIR", (_PASSES,)),
+    Stage("Inductor: scheduler", (_SCHEDULER,)),
+    Stage("ours: OpSpecs and their text", (_KERNELS,)),
+    Stage("Inductor: generated code", (_CODEGEN,), (_PASSES, _SCHEDULER, _KERNELS)),
+    Stage("ours: files and runners", (_FILES,)),
+    Stage(
+        "Inductor: the rest", (_INDUCTOR,), (*_FX_PASSES, _LOWERING, _CODEGEN, _FILES)
+    ),
+)
+"""The stages of a compile, in order."""
 
 
 def model(layers: int) -> Any:
@@ -105,11 +152,31 @@ def measure(device: str, layers: int, *, profile: bool) -> Cost:
         second = _processor_time(lambda: compiled(input_ids=words))
     if profile:
         statistics = pstats.Stats(profiler, stream=sys.stderr)
-        statistics.print_callers("parse_expr|_tokenize|setdefault")
+        print(*stages(statistics), sep="\n", file=sys.stderr)
         statistics.sort_stats("cumulative").print_stats("torch_spyre_provenance", 40)
         statistics.sort_stats("tottime").print_stats(40)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return Cost(device=device, seconds=first - second, gigabytes=peak / 2**20)
+
+
+def stages(statistics: Any) -> list[str]:
+    """Return a table of the stages of a profiled compile, with their shares of it."""
+    whole = statistics.total_tt
+    shares = [(stage.name, _seconds(stage, statistics) / whole) for stage in STAGES]
+    rows = (f"| {name} | {share:.1%} |" for name, share in shares)
+    return ["| stage | share |", "|---|--:|", *rows]
+
+
+def _seconds(stage: Stage, statistics: Any) -> float:
+    def total(*functions: tuple[str, str]) -> float:
+        return sum(
+            cumulative
+            for (path, _, name), (*_, cumulative, _) in statistics.stats.items()
+            if any(path.endswith(end) and name == each for end, each in functions)
+        )
+
+    within = total(*stage.within) if stage.within else statistics.total_tt
+    return float(within - total(*stage.without))
 
 
 def _processor_time(call: Any) -> float:

@@ -10,16 +10,18 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.compile_cost import STAGES
+
 ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.slow
 def test_a_model_of_one_layer(inductor_cache):
-    """It prints the processor time and the memory of the compile as JSON."""
+    """It prints time and memory as JSON, and the stages' shares, which are a whole."""
     pytest.importorskip("transformers")
     command = [sys.executable, "-m", "benchmarks.compile_cost"]
     done = subprocess.run(
-        [*command, "--device", "spyre", "--layers", "1"],
+        [*command, "--device", "spyre", "--layers", "1", "--profile"],
         cwd=ROOT,
         env=os.environ | {"TORCHINDUCTOR_CACHE_DIR": str(inductor_cache)},
         capture_output=True,
@@ -31,3 +33,8 @@ def test_a_model_of_one_layer(inductor_cache):
     assert cost["device"] == "spyre"
     assert cost["seconds"] > 0
     assert list(inductor_cache.glob("inductor-spyre/*/sdsc_0.json"))
+    rows = [row.split("|") for row in done.stderr.splitlines() if row.endswith("% |")]
+    shares = [float(share.strip(" %")) for *_, share, _ in rows]
+    assert len(STAGES) == len(shares)
+    assert all(share > 0 for share in shares)
+    assert sum(shares) == pytest.approx(100, abs=1)
