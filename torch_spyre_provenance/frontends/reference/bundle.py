@@ -35,14 +35,15 @@ class KernelBundle:
 def kernel_bundle(specs: Sequence[Spec]) -> KernelBundle:
     """Return the files of a kernel; the ops are numbered depth first.
 
-    The addresses that the files leave open are numbered through the whole kernel.
+    The sizes and addresses that the files leave open are numbered through the whole
+    kernel.
     """
     files: list[SuperDsc] = []
     symbol = -1
     for spec in walk(specs):
         if isinstance(spec, OpSpec):
             files.append(superdsc(len(files), spec, symbol))
-            symbol -= len(files[-1].starts)
+            symbol -= files[-1].n_symbols
     return KernelBundle(specs=tuple(specs), files=tuple(files))
 
 

@@ -36,6 +36,9 @@ class Dimension:
         valid: Number of elements.
         size: The same, padded to whole sticks where a tensor's stick follows it.
         cores: Number of cores that share it.
+        symbol_of_size: Text of its size where that is not known when compiling: the
+            numbers above are the largest then.
+        granularity: What such a size is a multiple of.
     """
 
     label: str
@@ -43,6 +46,8 @@ class Dimension:
     valid: int
     size: int
     cores: int
+    symbol_of_size: str | None = None
+    granularity: int = 1
 
     @property
     def per_core(self) -> int:
@@ -190,7 +195,9 @@ def _dimension(
     sticks: Sequence[sympy.Symbol | None],
 ) -> Dimension:
     extent, cores = spec.iteration_space[symbol]
-    valid = int(extent)
+    text = str(extent)
+    bounds = spec.symbolic_dim_bounds.get(text)
+    valid, granularity = bounds or (int(extent), 1)
     unit = max(
         (
             argument.device_size[-1]
@@ -200,7 +207,15 @@ def _dimension(
         default=1,
     )
     size = -(-valid // unit) * unit
-    return Dimension(label=label, symbol=symbol, valid=valid, size=size, cores=cores)
+    return Dimension(
+        label=label,
+        symbol=symbol,
+        valid=valid,
+        size=size,
+        cores=cores,
+        symbol_of_size=text if bounds else None,
+        granularity=granularity,
+    )
 
 
 def _stick_symbol(argument: TensorArg) -> sympy.Symbol | None:

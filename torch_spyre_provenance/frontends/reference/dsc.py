@@ -23,7 +23,11 @@ _FOLDS = ("core_fold", "corelet_fold", "row_fold")
 
 
 def dsc(
-    spec: OpSpec, shape: Geometry, function: str, by_tensor: Sequence[Sequence[int]]
+    spec: OpSpec,
+    shape: Geometry,
+    function: str,
+    by_tensor: Sequence[Sequence[int]],
+    by_size: Mapping[str, int],
 ) -> Json:
     """Return the compute part of an op's file.
 
@@ -32,6 +36,7 @@ def dsc(
         shape: Its dimensions and tensors.
         function: Its name in the file.
         by_tensor: For each tensor, the number of each core's address.
+        by_size: The number of each symbolic size.
     """
     cores = shape.cores
     labels = _layout_labels(spec.op, shape.tensors)
@@ -57,6 +62,7 @@ def dsc(
         "N_": {"name_": "n", **sizes},
         "coordinateMasking_": masked,
         "maskingConstId_": 0 if masked else -1,
+        **_symbolic_sizes(shape, by_size),
         "dataStageParam_": {"0": {"ss_": stage, "el_": stage}},
         "primaryDsInfo_": {
             label: _primary(tensor, shape) for label, tensor in orders.items()
@@ -73,11 +79,24 @@ def dsc(
     }
 
 
+def _symbolic_sizes(shape: Geometry, by_size: Mapping[str, int]) -> Json:
+    numbers = {
+        dim.label: [by_size[dim.symbol_of_size]]
+        for dim in shape.dims
+        if dim.symbol_of_size is not None
+    }
+    return {"dimToSymbolMapping_": numbers} if numbers else {}
+
+
 def _stage(dims: Sequence[Dimension]) -> Json:
     return {
         "name_": "core",
         **{f"{dim.label}_": dim.per_core for dim in dims},
-        "symbolicDimInfo_": {},
+        "symbolicDimInfo_": {
+            dim.label: {"maxSize_": dim.per_core, "granularity_": dim.granularity}
+            for dim in dims
+            if dim.symbol_of_size is not None
+        },
         **{key: {} for key in _EMPTY_MAPS},
         "paddingSizes_": {},
     }

@@ -28,6 +28,7 @@ from torch.fx import GraphModule, Node
 from torch.fx.experimental.proxy_tensor import set_original_aten_op
 
 from . import native
+from .addressing import VIEWS
 from .outputs import split_outputs
 from .passes import extra_names
 
@@ -103,7 +104,7 @@ class LoweringPass(CustomGraphModulePass):
 def _prepare(node: Node) -> None:
     if not isinstance(node.target, torch._ops.OpOverload) or not touches_spyre(node):
         return
-    if node.target in native.VIEWS:
+    if node.target in VIEWS:
         return
     if not native.is_native(node):
         node.meta["should_fallback"] = True

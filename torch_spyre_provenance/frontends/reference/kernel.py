@@ -14,8 +14,17 @@ from . import op_table
 from .coordinates import NotOnDeviceError
 from .layouts import coordinates_of, layout_of
 from .loop_info import CoarseTileInfo, loop_info_of, one_tile
-from .op_spec import LoopSpec, OpSpec, Spec, TensorArg, UnimplementedOp
+from .op_spec import (
+    LoopSpec,
+    OpSpec,
+    Spec,
+    TensorArg,
+    UnimplementedOp,
+    size_symbols,
+    sympify,
+)
 from .provenance import build_debug_handle, place_of
+from .symbolic import GRANULARITY, planned
 from .tracing import Apply, Body, Load, trace
 from .work_division import SPLITS, divide
 
@@ -126,7 +135,7 @@ class SpyreKernel:
             op=op,
             is_reduction=is_reduction,
             iteration_space={
-                sympy.Symbol(loop.symbol.name): (sympy.Integer(loop.extent), cores)
+                sympy.Symbol(loop.symbol.name): (sympify(str(loop.size)), cores)
                 for loop, cores in zip(loops, (*outer, *inner), strict=True)
             },
             args=args,
@@ -135,6 +144,11 @@ class SpyreKernel:
                 [sympy.Symbol(symbol.name)]
                 for symbol in (() if info is None else info.tiled_symbols(body))
             ],
+            symbolic_dim_bounds={
+                str(sympify(str(loop.size))): (planned(loop.size), GRANULARITY)
+                for loop in loops
+                if loop.is_symbolic
+            },
             debug_handle=build_debug_handle(source),
         )
 
@@ -148,6 +162,10 @@ class SpyreKernel:
     def call_kernel(self, name: str, node: Any = None) -> None:
         """Write the line that runs the kernel on its buffers."""
         arguments = ", ".join(buffer for buffer, _ in self.spyre_kernel_args)
+        symbols = size_symbols(self.op_specs)
+        if symbols:
+            sizes = ", ".join(f"{symbol!r}: {symbol}" for symbol in symbols)
+            arguments += f", symbolic_args={{{sizes}}}"
         V.graph.wrapper_code.writeline(f"{name}.run({arguments})")
 
 

@@ -18,6 +18,7 @@ from .coordinates import (
     without_remainders,
 )
 from .ir import static_sizes
+from .symbolic import ENDLESS, is_symbolic, planned_sizes
 
 if TYPE_CHECKING:
     import sympy
@@ -78,15 +79,15 @@ def tiled(
 
     Raises:
         ValueError: The device has no format for the dtype, or the rank is too high.
-        TypeError: The shape is symbolic.
+        TypeError: A stride is symbolic.
     """
-    size, stride = static_sizes(layout.size), static_sizes(layout.stride)
+    size, stride = planned_sizes(layout.size), static_sizes(layout.stride)
     order = tuple(dim_order) if dim_order is not None else row_major_order(stride)
     device_layout = SpyreTensorLayout(size, stride, layout.dtype, order)
     return FixedTiledLayout(
         layout.device,
         layout.dtype,
-        size,
+        layout.size,
         stride,
         device_layout=device_layout,
         dim_order=order,
@@ -99,7 +100,7 @@ def moments(layout: ir.Layout) -> FixedTiledLayout:
 
     On the host the last dimension holds both; on the device it has one element.
     """
-    size, stride = static_sizes(layout.size), static_sizes(layout.stride)
+    size, stride = planned_sizes(layout.size), static_sizes(layout.stride)
     order = (*range(len(size)), SPARSE)
     device_layout = SpyreTensorLayout(
         (*size[:-1], 1), stride, layout.dtype, order, ElementArrangement.EXX2
@@ -107,7 +108,7 @@ def moments(layout: ir.Layout) -> FixedTiledLayout:
     return FixedTiledLayout(
         layout.device,
         layout.dtype,
-        size,
+        layout.size,
         stride,
         device_layout=device_layout,
         dim_order=order,
@@ -136,7 +137,7 @@ def layout_of(name: str) -> FixedTiledLayout:
 def host_shape(layout: FixedTiledLayout) -> HostShape:
     """Return the host's view of a buffer with this layout."""
     return HostShape(
-        size=static_sizes(layout.size),
+        size=tuple(ENDLESS if is_symbolic(n) else int(n) for n in layout.size),
         stride=static_sizes(layout.stride),
         offset=int(layout.offset),
     )

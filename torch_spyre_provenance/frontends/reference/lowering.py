@@ -156,7 +156,10 @@ def cat(tensors: Sequence[ir.TensorBox], dim: int) -> ir.TensorBox:
     dim %= len(first.get_size())
     result = V.graph.current_node.meta["val"]
     layout = ir.FixedLayout(
-        first.get_device_or_error(), result.dtype, result.shape, result.stride()
+        first.get_device_or_error(),
+        result.dtype,
+        ir.convert_shape_to_inductor(result.shape),
+        ir.convert_shape_to_inductor(result.stride()),
     )
     whole = ir.TensorBox.create(SpyreEmptyFallback(layout))
     start = 0

@@ -14,37 +14,20 @@ from torch.fx import Node
 
 from ..contract import DEVICE
 from . import library, op_table
+from .addressing import (
+    VIEWS,
+    chain,
+    fits,
+    fits_symbolically,
+    has_known_stick,
+    is_reachable,
+)
+from .symbolic import is_symbolic
 
 library.define()
 
 aten = torch.ops.aten
 prims = torch.ops.prims
-
-_MAX_RANK = 6
-
-VIEWS = frozenset(
-    {
-        aten.alias.default,
-        aten.detach.default,
-        aten.expand.default,
-        aten.permute.default,
-        aten.reshape.default,
-        aten.select.int,
-        aten.slice.Tensor,
-        aten.split.Tensor,
-        aten.split_with_sizes.default,
-        aten.squeeze.default,
-        aten.squeeze.dim,
-        aten.squeeze.dims,
-        aten.t.default,
-        aten.transpose.int,
-        aten.unbind.int,
-        aten.unsqueeze.default,
-        aten.view.default,
-        aten._unsafe_view.default,
-    }
-)
-"""Operators that only change how the next op's indices are computed."""
 
 _POINTWISE: dict[Any, str] = {
     aten.abs.default: "abs",
@@ -104,6 +87,13 @@ _WHOLE: dict[Any, bool] = {
 }
 """The front end's own operators, and whether the device has them for fp32 too."""
 
+_PRODUCTS: dict[Any, int] = {
+    aten.mm.default: 0,
+    aten.bmm.default: 0,
+    aten.addmm.default: 1,
+}
+"""Matrix products, and the position of the first factor."""
+
 _LARGEST = (spyre.topkvalue.default, spyre.topkindex.default)
 _ACROSS_STICKS = (aten.prod.dim_int, *_LARGEST)
 """Reductions over one dimension, which the sticks must not run along."""
@@ -134,10 +124,7 @@ def _reduction(kind: str) -> Callable[[Node], Retargeted]:
     return retarget
 
 
-RETARGETS: dict[Any, Callable[[Node], Retargeted]] = {
-    aten.mm.default: _product,
-    aten.bmm.default: _product,
-    aten.cat.default: _concatenation,
+_REDUCTIONS: dict[Any, Callable[[Node], Retargeted]] = {
     aten.amax.default: _reduction("max"),
     aten.amin.default: _reduction("min"),
     spyre.amax.default: _reduction("max"),
@@ -146,6 +133,13 @@ RETARGETS: dict[Any, Callable[[Node], Retargeted]] = {
     aten.prod.dim_int: _reduction("prod"),
     aten.sum.default: _reduction("sum"),
     aten.sum.dim_IntList: _reduction("sum"),
+}
+
+RETARGETS: dict[Any, Callable[[Node], Retargeted]] = {
+    aten.mm.default: _product,
+    aten.bmm.default: _product,
+    aten.cat.default: _concatenation,
+    **_REDUCTIONS,
 }
 """Operators that get a lowering of the front end's own."""
 
@@ -175,7 +169,7 @@ def is_native(node: Node) -> bool:
     if node.op != "call_function" or not is_spyre(node):
         return False
     tensors = [node.meta["val"], *(n.meta.get("val") for n in node.all_input_nodes)]
-    if not all(fits(tensor) for tensor in tensors):
+    if not (all(map(fits, tensors)) or _fits_symbolically(node)):
         return False
     if node.target in VIEWS:
         return True
@@ -217,28 +211,43 @@ def _has_other_loops(node: Node) -> bool:
 def has_matmul_types(node: Node) -> bool:
     """Return whether a matrix product of this node's tensors is native."""
     tensors = [node.meta["val"], *(n.meta.get("val") for n in node.all_input_nodes)]
-    return all(map(fits, tensors)) and _same_dtype(tensors)
+    fit = all(map(fits, tensors)) or _fits_symbolically(node)
+    return fit and _same_dtype(tensors)
 
 
-def fits(tensor: Any) -> bool:
-    """Return whether the device can hold a tensor, and reach each element of it."""
-    if not isinstance(tensor, torch.Tensor) or tensor.device.type != DEVICE:
+def _fits_symbolically(node: Node) -> bool:
+    """Return whether the device can compute a node of tensors with a symbolic size.
+
+    No loop over such a size may reduce, and no stick may run along it. What a reduction
+    leaves has one element per stick where it would.
+    """
+    result = node.meta["val"]
+    operands = node.all_input_nodes
+    if not (fits(result) or fits_symbolically(result)):
         return False
-    numbers = (*tensor.shape, *tensor.stride(), tensor.storage_offset())
-    if not all(isinstance(number, int) for number in numbers):
+    if node.target in _ACROSS_STICKS or not all(map(is_reachable, operands)):
         return False
-    return tensor.numel() > 0 and tensor.dim() <= _MAX_RANK and not _overlaps(tensor)
+    reductions = {spyre.reduce.default, *_REDUCTIONS}
+    buffers = (node, *(chain(operand)[-1] for operand in operands))
+    return not any(map(is_symbolic, _inner_sizes(node))) and all(
+        has_known_stick(n) for n in buffers if n.target not in reductions
+    )
 
 
-def _overlaps(tensor: torch.Tensor) -> bool:
-    """Return whether steps along two dimensions can meet in one element."""
-    strides = zip(tensor.stride(), tensor.shape, strict=True)
-    reach = 1
-    for stride, size in sorted(pair for pair in strides if pair[0] > 0 and pair[1] > 1):
-        if stride < reach:
-            return True
-        reach = stride * size
-    return False
+def _inner_sizes(node: Node) -> list[Any]:
+    """Return the sizes that an operator must know."""
+    arguments: Any = node.args
+    if node.target is aten.cat.default:
+        _, (tensors, dim) = _concatenation(node)
+        return [tensor.meta["val"].shape[dim] for tensor in tensors]
+    if node.target in _REDUCTIONS:
+        _, (x, dims, *_) = _REDUCTIONS[node.target](node)
+        size = x.meta["val"].shape
+        return [size[d] for d in dims] or list(size)
+    if node.target in _WHOLE or node.target in _PRODUCTS:
+        position = _PRODUCTS.get(node.target, 0)
+        return [arguments[position].meta["val"].shape[-1]]
+    return []
 
 
 def _same_dtype(tensors: list[torch.Tensor]) -> bool:

@@ -28,6 +28,7 @@ __all__ = [
     "TensorArg",
     "UnimplementedOp",
     "find_unimplemented",
+    "size_symbols",
     "sympify",
     "tile_steps",
     "walk",
@@ -86,7 +87,8 @@ class OpSpec:
         args: Its tensors, inputs first, the output last.
         op_info: Parameters; ``constants`` holds the numbers that go to the device.
         tiled_symbols: For each enclosing loop, innermost first, the symbols it tiles.
-        symbolic_dim_bounds: For each dynamic size its maximum and granularity.
+        symbolic_dim_bounds: For each symbolic extent, as text, its maximum and its
+            granularity. Without a declared maximum it is the size seen when compiling.
         debug_handle: Where the op came from, or None.
     """
 
@@ -147,3 +149,16 @@ def find_unimplemented(specs: Sequence[Spec]) -> UnimplementedOp | None:
         if isinstance(spec, UnimplementedOp):
             return spec
     return None
+
+
+def size_symbols(specs: Sequence[Spec]) -> list[str]:
+    """Return the names of the sizes that a kernel gets when it runs, sorted."""
+    return sorted(
+        {
+            symbol.name
+            for spec in walk(specs)
+            if isinstance(spec, OpSpec)
+            for extent, _ in spec.iteration_space.values()
+            for symbol in extent.free_symbols
+        }
+    )

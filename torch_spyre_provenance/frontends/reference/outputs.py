@@ -13,7 +13,8 @@ import torch
 from torch.fx import Graph, Node
 
 from . import library
-from .native import fits, is_spyre
+from .addressing import fits
+from .native import is_spyre
 
 library.define()
 

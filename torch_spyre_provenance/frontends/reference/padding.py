@@ -77,7 +77,7 @@ class _Padder:
         """Return the load from a copy with `missing` rows of zeros at its end."""
         rows = self._rows.extent
         node = self._node(missing)
-        size = [loop.extent for loop in self._loops]
+        size = [loop.size for loop in self._loops]
         size[self._dim] += missing
         layout = tiled(ir.FixedLayout(self._device, self._y.dtype, size))
         whole = add_buffer(

@@ -120,7 +120,7 @@ def pointwise(
         device=device,
         dtype=dtype,
         inner_fn=lambda index: emit(value, dict(zip(symbols, index, strict=True))),
-        ranges=[sympy.Integer(loop.extent) for loop in loops],
+        ranges=[loop.size for loop in loops],
     )
 
 
@@ -184,12 +184,8 @@ def exchange_loads(buffer: ir.ComputedBuffer, replacements: dict[Load, Load]) ->
 def copy_of(name: str) -> ir.ComputedBuffer:
     """Copy a buffer as it lies in memory, so that its indices stay valid."""
     source = layout_of(name)
-    size = [
-        n if s != 0 else 1
-        for n, s in zip(
-            static_sizes(source.size), static_sizes(source.stride), strict=True
-        )
-    ]
+    strides = static_sizes(source.stride)
+    size = [n if s != 0 else 1 for n, s in zip(source.size, strides, strict=True)]
     storage = ir.StorageBox(buffer_of(name))
     stored = ir.FixedLayout(
         source.device, source.dtype, size, source.stride, source.offset
@@ -258,7 +254,7 @@ def parent_of(buffer: ir.Buffer) -> torch.fx.Node | None:
 
 
 def _positions(sizes: Sequence[Any]) -> list[int]:
-    return [position for position, size in enumerate(sizes) if int(size) != 1]
+    return [position for position, size in enumerate(sizes) if size != 1]
 
 
 def _several(values: list[Any]) -> Any:

@@ -8,7 +8,7 @@ that agrees with eager shows that the compiler described the computation rightly
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import sympy
@@ -20,7 +20,18 @@ from torch_spyre_provenance.errors import UnsupportedError
 from ..host.memory import to_host
 from . import op_table
 from .coordinates import evaluate, offset_of
-from .op_spec import LoopSpec, OpSpec, Spec, TensorArg, tile_steps
+from .op_spec import (
+    LoopSpec,
+    OpSpec,
+    Spec,
+    TensorArg,
+    size_symbols,
+    tile_steps,
+    walk,
+)
+
+_SHAPES = 16
+"""For how many sizes a kernel stays ready to run."""
 
 
 class SpyreUnimplementedRunner:
@@ -58,13 +69,25 @@ class SpyreSDSCKernelRunner:
     def __init__(self, name: str, code_dir: str, specs: Sequence[Spec]) -> None:
         self.kernel_name = name
         self.code_dir = code_dir
-        self._steps = _steps(specs)
+        ops = [spec for spec in walk(specs) if isinstance(spec, OpSpec)]
+        for spec in ops:
+            _check(spec)
+        self._steps = functools.lru_cache(_SHAPES)(functools.partial(_steps, specs))
+        if not size_symbols(ops):
+            self._steps()
 
-    def run(self, *args: torch.Tensor) -> None:
-        """Run the kernel on `spyre` tensors; the outputs are among the arguments."""
+    def run(
+        self, *args: torch.Tensor, symbolic_args: Mapping[str, int] | None = None
+    ) -> None:
+        """Run the kernel.
+
+        Args:
+            *args: The `spyre` tensors; the outputs are among them.
+            symbolic_args: The value of every symbol in the extents.
+        """
         with torch.profiler.record_function(f"launch_jobplan:{self.kernel_name}"):
             tensors = [to_host(argument) for argument in args]
-            for step in self._steps:
+            for step in self._steps(*(symbolic_args or {}).items()):
                 step.run(tensors)
 
 
@@ -216,17 +239,7 @@ def _matmul(x: torch.Tensor, y: torch.Tensor, reduced: list[int]) -> torch.Tenso
     return wide
 
 
-def _steps(specs: Sequence[Spec]) -> tuple[Step | CountedLoop, ...]:
-    steps: list[Step | CountedLoop] = []
-    for spec in specs:
-        if isinstance(spec, LoopSpec):
-            steps.append(CountedLoop(count=int(spec.count), body=_steps(spec.body)))
-        elif isinstance(spec, OpSpec):
-            steps.append(_step(spec))
-    return tuple(steps)
-
-
-def _step(spec: OpSpec) -> Step:
+def _check(spec: OpSpec) -> None:
     if not (
         spec.op in op_table.MOVES
         or spec.op in op_table.COMPUTE
@@ -234,8 +247,27 @@ def _step(spec: OpSpec) -> Step:
         or spec.op in (op_table.MATMUL, op_table.EXX2, *op_table.TOPK)
     ):
         raise UnsupportedError(f"the host has no {spec.op!r}", operation=spec.op)
+
+
+def _steps(
+    specs: Sequence[Spec], *sizes: tuple[str, int]
+) -> tuple[Step | CountedLoop, ...]:
+    """Return the ops ready to run, given the value of each symbol in their extents."""
+    steps: list[Step | CountedLoop] = []
+    for spec in specs:
+        if isinstance(spec, LoopSpec):
+            body = _steps(spec.body, *sizes)
+            steps.append(CountedLoop(count=int(spec.count), body=body))
+        elif isinstance(spec, OpSpec):
+            steps.append(_step(spec, dict(sizes)))
+    return tuple(steps)
+
+
+def _step(spec: OpSpec, sizes: Mapping[str, int]) -> Step:
     symbols = list(spec.iteration_space)
-    extents = tuple(int(extent) for extent, _ in spec.iteration_space.values())
+    extents = tuple(
+        int(extent.subs(sizes)) for extent, _ in spec.iteration_space.values()
+    )
     accesses = [
         evolve(
             _access(argument, symbols, extents),

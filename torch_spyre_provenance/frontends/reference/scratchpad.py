@@ -20,6 +20,7 @@ from . import config, op_table
 from .ir import is_spyre_loops, spyre_loops, static_sizes
 from .layouts import layout_of, tiled
 from .rewriting import add_buffer, add_node, copy_of, exchange_loads, fx_node_of
+from .symbolic import is_symbolic
 from .tracing import Body, trace
 from .work_division import SPLITS, divide
 
@@ -36,7 +37,7 @@ def scratchpad_planning(graph: GraphLowering, plan: Plan) -> None:
     """Copy each input that several ops read whole, if `config.lx_planning` is set.
 
     A matrix product reads other parts on each core, so it gets no copy, nor do inputs
-    that a library call reads or that are written.
+    that a library call reads or that are written, or whose size is symbolic.
 
     Provenance: the copy's one origin is a new `clone` node without a source, which is
     also its `origin_node`. The readers keep their buffers, origins and origin nodes.
@@ -55,6 +56,8 @@ def scratchpad_planning(graph: GraphLowering, plan: Plan) -> None:
 
 
 def _may_be_copied(graph: GraphLowering, name: str, readers: list[Body]) -> bool:
+    if any(map(is_symbolic, layout_of(name).size)):
+        return False
     size = static_sizes(layout_of(name).size)
     device_size = layout_of(name).device_layout.device_size
     limit = BYTES_PER_CORE * config.sencores

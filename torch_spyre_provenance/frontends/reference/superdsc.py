@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 
 import orjson
-from attrs import frozen
+from attrs import field, frozen
 
 from torch_spyre_provenance.model import DebugHandle, ProvenanceTransform, SourceLoc
 
@@ -37,13 +37,27 @@ class Start:
 
 @frozen(kw_only=True)
 class SuperDsc:
-    """One op's file: its content, and the addresses that it leaves open.
+    """One op's file.
+
+    Its content is text: as values, that of a long kernel would fill the memory.
+
+    Attributes:
+        content: Its content.
+        starts: The addresses that it leaves open.
+        sizes: The number that stands for each symbolic size.
+    """
 
     The content is text: as values, that of a long kernel would fill the memory.
     """
 
     content: bytes
     starts: tuple[Start, ...]
+    sizes: dict[str, int] = field(factory=dict)
+
+    @property
+    def n_symbols(self) -> int:
+        """Return how many numbers stand for something that the file leaves open."""
+        return len(self.sizes) + len(self.starts)
 
     @property
     def document(self) -> Json:
@@ -58,11 +72,15 @@ def superdsc(number: int, spec: OpSpec, first_symbol: int) -> SuperDsc:
     Args:
         number: Position of the op in the kernel.
         spec: The op.
-        first_symbol: The negative number of its first address.
+        first_symbol: The negative number of the first thing that it leaves open: the
+            symbolic sizes come first, then the addresses.
     """
     shape = geometry(spec)
     function = _function_name(spec, shape)
-    starts, by_tensor = _starts(spec, shape, first_symbol)
+    texts = [dim.symbol_of_size for dim in shape.dims]
+    names = dict.fromkeys(text for text in texts if text is not None)
+    sizes = {name: first_symbol - position for position, name in enumerate(names)}
+    starts, by_tensor = _starts(spec, shape, first_symbol - len(sizes))
     cores = shape.cores
     slices = {str(core): point for core, point in enumerate(shape.slices())}
     ids = [str(core) for core in range(cores)]
@@ -81,10 +99,22 @@ def superdsc(number: int, spec: OpSpec, first_symbol: int) -> SuperDsc:
         "numWkSlicesPerDim_": {dim.label: dim.cores for dim in shape.dims},
         "coreIdToWkSlice_": slices,
         "coreIdToDscSchedule": {core: [[-1, 0, 0, 0]] for core in ids},
-        "dscs_": [{function: dsc(spec, shape, function, by_tensor)}],
+        "dscs_": [{function: dsc(spec, shape, function, by_tensor, sizes)}],
+        **_symbolic_keys(sizes),
     }
     content = _encoded({f"{number}_{function}": body})
-    return SuperDsc(content=content, starts=starts)
+    return SuperDsc(content=content, starts=starts, sizes=sizes)
+
+
+def _symbolic_keys(sizes: dict[str, int]) -> Json:
+    if not sizes:
+        return {}
+    return {
+        "datadscs_": [],
+        "dimToSymbolMappingOpcodeCorrection_": {},
+        "inputSymbolsAndTags_": {str(number): name for name, number in sizes.items()},
+        "symbolDefinitions_": {},
+    }
 
 
 def _encoded(document: Json) -> bytes:

@@ -13,7 +13,7 @@ from typing import Any
 
 import sympy
 import torch
-from attrs import evolve, field, frozen
+from attrs import Factory, evolve, field, frozen
 from torch._inductor import ir
 from torch._inductor.ops_handler import DefaultHandler
 from torch._inductor.virtualized import V
@@ -21,6 +21,7 @@ from torch.utils._sympy.functions import FloorDiv, ModularIndexing
 
 from . import op_table
 from .ir import SpyrePointwise
+from .symbolic import is_symbolic, largest
 
 _TRACED = "_spyre_traced"
 """Buffer attribute: what its body was found to compute."""
@@ -66,10 +67,25 @@ Value = Load | Constant | Apply
 
 @frozen(kw_only=True)
 class Loop:
-    """One loop: its symbol and its number of iterations; a tile may have one alone."""
+    """One loop.
+
+    Attributes:
+        symbol: Its symbol.
+        extent: Its number of iterations, of which a tile alone may have one; the most
+            there can be where that is not known when compiling.
+        size: The same, symbolic where it is not known.
+    """
 
     symbol: sympy.Symbol
     extent: int
+    size: sympy.Expr = field(
+        default=Factory(lambda loop: sympy.Integer(loop.extent), takes_self=True)
+    )
+
+    @property
+    def is_symbolic(self) -> bool:
+        """Return whether its number of iterations is not known when compiling."""
+        return is_symbolic(self.size)
 
 
 @frozen(kw_only=True)
@@ -204,11 +220,13 @@ def _loops(sizes: Any, first: int) -> tuple[tuple[Loop, ...], list[sympy.Expr]]:
     loops: list[Loop] = []
     point: list[sympy.Expr] = []
     for size in sizes:
-        if int(size) == 1:
+        if size == 1:
             point.append(sympy.S.Zero)
             continue
         symbol = loop_symbol(first + len(loops))
-        loops.append(Loop(symbol=symbol, extent=int(size)))
+        loops.append(
+            Loop(symbol=symbol, extent=largest(size), size=sympy.sympify(size))
+        )
         point.append(symbol)
     return tuple(loops), point
 

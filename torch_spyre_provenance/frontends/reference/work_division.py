@@ -57,8 +57,14 @@ def _pick(shares: dict[sympy.Symbol, int], loops: tuple[Loop, ...]) -> tuple[int
 
 
 def _units(body: Body) -> dict[sympy.Symbol, int]:
-    """Return each loop's extent, in sticks where a tensor's stick follows it."""
-    units = dict(body.extents)
+    """Return each loop's extent, in sticks where a tensor's stick follows it.
+
+    A symbolic loop counts as one: nobody knows what would divide it.
+    """
+    units = {
+        loop.symbol: 1 if loop.is_symbolic else loop.extent
+        for loop in (*body.loops, *body.reduced)
+    }
     indices = [(load.buffer, load.index) for load in body.loads]
     for name, index in [*indices, (body.buffer, body.output)]:
         layout = layout_of(name)
