@@ -112,6 +112,37 @@ def test_a_reduction_finds_its_loops():
     assert torch.equal(source.amax(1), actual)
 
 
+def test_a_reduction_counts_what_is_repeated():
+    """A loop that the input does not follow adds each element once per iteration."""
+    source = torch.arange(2.0)
+    actual = run(
+        "sum",
+        {c0: 2, c1: 3},
+        [([c0], [1]), ([c0], [1])],
+        source=source,
+        target=torch.zeros(2),
+    )
+    assert torch.equal(source * 3, actual)
+
+
+def test_a_kernel_runs_at_every_size():
+    """Symbolic extents get their value with the arguments; what lies behind stays."""
+    reference.load()
+    spec = OpSpec(
+        op="neg",
+        is_reduction=False,
+        iteration_space={c0: (2 * sympy.Symbol("s0"), 1)},
+        args=[argument(n, [c0], [1], is_input=n == 0) for n in range(2)],
+    )
+    kernel = SpyreSDSCKernelRunner("k", "", [spec])
+    source = torch.arange(8.0)
+    for size in (2, 0, 4, 2):
+        target = torch.zeros(8)
+        arguments = to_spyre(source), to_spyre(target)
+        kernel.run(*arguments, symbolic_args={"s0": size})
+        assert torch.equal(torch.where(source < 2 * size, -source, 0), target)
+
+
 def test_parameters_reach_the_op():
     """The constants of an op are those of its spec."""
     source = torch.arange(4.0)

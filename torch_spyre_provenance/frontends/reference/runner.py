@@ -192,6 +192,8 @@ class Step:
         if self.op in op_table.MOVES:
             return values[0]
         reduced = self._reduced()
+        if reduced:
+            values[0] = self._repeated(values[0], reduced)
         if self.op == op_table.MATMUL:
             return _matmul(values[0], values[1], reduced)
         if self.op in op_table.TOPK:
@@ -204,6 +206,12 @@ class Step:
                 result = result.unsqueeze(axis)
             return result
         return op_table.COMPUTE[self.op](*values, **self.parameters)
+
+    def _repeated(self, x: torch.Tensor, reduced: list[int]) -> torch.Tensor:
+        """Return what is reduced with every iteration, even where it does not move."""
+        return x.expand(
+            [self.extents[axis] if axis in reduced else -1 for axis in range(x.dim())]
+        )
 
     def _largest(self, x: torch.Tensor, reduced: list[int]) -> torch.Tensor:
         """Find the largest elements, which the output has along a loop of its own."""
