@@ -253,18 +253,6 @@ def test_inputs_may_be_views(compiled, view):
     torch.testing.assert_close(actual.cpu(), view(x) * 2 + 1)
 
 
-def test_dynamic_shapes_run_on_the_host(compiled):
-    """A size that is not known when compiling leaves the op to the host."""
-    function = torch.compile(lambda x: torch.relu(x @ x.t()), dynamic=True)
-    with torch.no_grad():
-        for rows in (8, 16):
-            x = torch.randn(rows, 64)
-            torch.testing.assert_close(
-                function(x.to(DEVICE)).cpu(), torch.relu(x @ x.t())
-            )
-    assert [] == compiled.kernels
-
-
 def test_a_graph_break_makes_two_graphs(compiled):
     """Each part has a kernel of its own, and the names may be equal."""
 

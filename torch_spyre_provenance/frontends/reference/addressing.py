@@ -16,7 +16,7 @@ from torch.fx import Node
 
 from ..contract import DEVICE
 from .layouts import row_major_order
-from .symbolic import symbolic_dim
+from .symbolic import known_strides, symbolic_dim
 
 aten = torch.ops.aten
 
@@ -66,7 +66,7 @@ def fits_symbolically(tensor: Any) -> bool:
         return False
     # It is the outermost dimension in memory, so the others decide.
     size = [1 if d == dim else n for d, n in enumerate(tensor.shape)]
-    return _is_held(size, tensor.stride())
+    return _is_held(size, known_strides(tensor))
 
 
 def is_reachable(node: Node) -> bool:
@@ -85,14 +85,14 @@ def has_known_stick(buffer: Node) -> bool:
     """Return whether the sticks run along a dimension of known size."""
     tensor = buffer.meta["val"]
     dim = symbolic_dim(tensor)
-    return dim is None or row_major_order(tensor.stride())[-1] != dim
+    return dim is None or row_major_order(known_strides(tensor))[-1] != dim
 
 
 def chain(node: Node) -> tuple[Node, ...]:
     """Return a node, what it is a view of, and so on to the buffer."""
-    if node.target in VIEWS or node.target is operator.getitem:
-        return (node, *chain(node.all_input_nodes[0]))
-    return (node,)
+    source = node.all_input_nodes[0] if node.all_input_nodes else node
+    is_part = node.target is operator.getitem and source.target in VIEWS
+    return (node, *chain(source)) if is_part or node.target in VIEWS else (node,)
 
 
 def _is_on_device(tensor: Any) -> bool:

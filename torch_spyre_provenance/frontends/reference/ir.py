@@ -107,15 +107,6 @@ def computed(box: ir.TensorBox) -> ir.ComputedBuffer:
     return buffer
 
 
-def static_sizes(sizes: Sequence[Any]) -> tuple[int, ...]:
-    """Return sizes or strides as integers.
-
-    Raises:
-        TypeError: One of them is symbolic.
-    """
-    return tuple(int(size) for size in sizes)
-
-
 def spyre_loops(graph: GraphLowering) -> tuple[ir.ComputedBuffer, ...]:
     """Return the loop nests of the `spyre` device, in order."""
     return tuple(op for op in graph.operations if is_spyre_loops(op))

@@ -17,8 +17,7 @@ from .coordinates import (
     offset_of,
     without_remainders,
 )
-from .ir import static_sizes
-from .symbolic import ENDLESS, is_symbolic, planned_sizes
+from .symbolic import ENDLESS, is_symbolic, planned, planned_sizes
 
 if TYPE_CHECKING:
     import sympy
@@ -59,6 +58,18 @@ class FixedTiledLayout(ir.FixedLayout):
         self.allocation: dict[str, int] = {}
 
 
+def strides_of(layout: ir.Layout) -> tuple[int, ...]:
+    """Return the strides as integers, any number for a dimension of one element.
+
+    Raises:
+        TypeError: One of the others is symbolic.
+    """
+    return tuple(
+        planned(s) if n == 1 else int(s)
+        for n, s in zip(layout.size, layout.stride, strict=True)
+    )
+
+
 def row_major_order(stride: Sequence[int]) -> tuple[int, ...]:
     """Return the dimensions by falling stride: the stick is the densest one."""
     return tuple(sorted(range(len(stride)), key=lambda d: -stride[d]))
@@ -81,14 +92,14 @@ def tiled(
         ValueError: The device has no format for the dtype, or the rank is too high.
         TypeError: A stride is symbolic.
     """
-    size, stride = planned_sizes(layout.size), static_sizes(layout.stride)
+    size, stride = planned_sizes(layout.size), strides_of(layout)
     order = tuple(dim_order) if dim_order is not None else row_major_order(stride)
     device_layout = SpyreTensorLayout(size, stride, layout.dtype, order)
     return FixedTiledLayout(
         layout.device,
         layout.dtype,
         layout.size,
-        stride,
+        layout.stride,
         device_layout=device_layout,
         dim_order=order,
         offset=layout.offset,
@@ -100,7 +111,7 @@ def moments(layout: ir.Layout) -> FixedTiledLayout:
 
     On the host the last dimension holds both; on the device it has one element.
     """
-    size, stride = planned_sizes(layout.size), static_sizes(layout.stride)
+    size, stride = planned_sizes(layout.size), strides_of(layout)
     order = (*range(len(size)), SPARSE)
     device_layout = SpyreTensorLayout(
         (*size[:-1], 1), stride, layout.dtype, order, ElementArrangement.EXX2
@@ -109,7 +120,7 @@ def moments(layout: ir.Layout) -> FixedTiledLayout:
         layout.device,
         layout.dtype,
         layout.size,
-        stride,
+        layout.stride,
         device_layout=device_layout,
         dim_order=order,
     )
@@ -138,7 +149,7 @@ def host_shape(layout: FixedTiledLayout) -> HostShape:
     """Return the host's view of a buffer with this layout."""
     return HostShape(
         size=tuple(ENDLESS if is_symbolic(n) else int(n) for n in layout.size),
-        stride=static_sizes(layout.stride),
+        stride=strides_of(layout),
         offset=int(layout.offset),
     )
 

@@ -17,7 +17,7 @@ from torch._inductor.graph import SubgraphLowering
 
 from . import op_table
 from .coordinates import NotOnDeviceError, host_coordinates
-from .ir import spyre_loops, static_sizes
+from .ir import spyre_loops
 from .layouts import (
     SPARSE,
     FixedTiledLayout,
@@ -27,6 +27,7 @@ from .layouts import (
     moments,
     order_with_stick,
     stick_coordinate,
+    strides_of,
     tiled,
 )
 from .plan import Choice, Need, Plan
@@ -95,7 +96,7 @@ def _insert(
         target = torch.ops.spyre.restickify.default
         node = add_node(graph, target, (producer,))
         copy = add_buffer(graph, node, partial(copy_of, need.load.buffer), consumer)
-        stride = static_sizes(source.stride)
+        stride = strides_of(source)
         layout = tiled(source, order_with_stick(stride, need.stick_dim))
         layout.offset = 0
         copy.layout = layout
@@ -110,7 +111,7 @@ def _choose(body: Body, layout: ir.Layout) -> Choice:
         return Choice(dim_order=fixed.dim_order, needs=tuple(_needs(body, symbol)))
     symbol = _stick_symbol(body)
     own = tiled(layout.as_fixed())
-    stride = static_sizes(own.stride)
+    stride = strides_of(own)
     order = own.dim_order
     if body.unknown is not None:
         return Choice(dim_order=order)
@@ -219,7 +220,7 @@ def _lay_out_weights(graph: GraphLowering, bodies: dict[str, Body]) -> None:
         need = _need(y, _matmul_symbols(body)[1], body)
         layout = layout_of(y.buffer)
         if need and y.buffer in static and len(layout.size) == 2:
-            order = order_with_stick(static_sizes(layout.stride), need.stick_dim)
+            order = order_with_stick(strides_of(layout), need.stick_dim)
             buffer_of(y.buffer).layout = tiled(layout, order)
 
 

@@ -19,8 +19,8 @@ from torch._inductor.virtualized import V, ops
 from torch.fx.traceback import NodeSource, NodeSourceAction
 from torch.utils._ordered_set import OrderedSet
 
-from .ir import SpyrePointwise, SpyreReduction, computed, realized, static_sizes
-from .layouts import buffer_of, layout_of
+from .ir import SpyrePointwise, SpyreReduction, computed, realized
+from .layouts import buffer_of, layout_of, strides_of
 from .provenance import HISTORY
 from .tracing import Apply, Body, Constant, Load, Loop, Value, trace
 
@@ -184,7 +184,7 @@ def exchange_loads(buffer: ir.ComputedBuffer, replacements: dict[Load, Load]) ->
 def copy_of(name: str) -> ir.ComputedBuffer:
     """Copy a buffer as it lies in memory, so that its indices stay valid."""
     source = layout_of(name)
-    strides = static_sizes(source.stride)
+    strides = strides_of(source)
     size = [n if s != 0 else 1 for n, s in zip(source.size, strides, strict=True)]
     storage = ir.StorageBox(buffer_of(name))
     stored = ir.FixedLayout(

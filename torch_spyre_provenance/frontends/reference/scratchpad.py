@@ -17,10 +17,10 @@ from torch._inductor import ir
 
 from ..host.layout import STICK_BYTES
 from . import config, op_table
-from .ir import is_spyre_loops, spyre_loops, static_sizes
+from .ir import is_spyre_loops, spyre_loops
 from .layouts import layout_of, tiled
 from .rewriting import add_buffer, add_node, copy_of, exchange_loads, fx_node_of
-from .symbolic import is_symbolic
+from .symbolic import is_symbolic, planned_sizes
 from .tracing import Body, trace
 from .work_division import SPLITS, divide
 
@@ -58,7 +58,7 @@ def scratchpad_planning(graph: GraphLowering, plan: Plan) -> None:
 def _may_be_copied(graph: GraphLowering, name: str, readers: list[Body]) -> bool:
     if any(map(is_symbolic, layout_of(name).size)):
         return False
-    size = static_sizes(layout_of(name).size)
+    size = planned_sizes(layout_of(name).size)
     device_size = layout_of(name).device_layout.device_size
     limit = BYTES_PER_CORE * config.sencores
     return (

@@ -38,7 +38,7 @@ def symbolic_dim(tensor: torch.Tensor) -> int | None:
 
     None if there is no such dimension, or if addresses depend on its size.
     """
-    size, stride = tensor.shape, tensor.stride()
+    size, stride = tensor.shape, known_strides(tensor)
     dims = [d for d, n in enumerate(size) if is_symbolic(n)]
     if len(dims) != 1 or any(map(is_symbolic, (*stride, tensor.storage_offset()))):
         return None
@@ -49,6 +49,14 @@ def symbolic_dim(tensor: torch.Tensor) -> int | None:
     reach = sum((n - 1) * s for n, s in others) + 1
     is_outermost = stride[dim] == 0 or stride[dim] >= reach
     return dim if is_outermost and _is_polynomial(size[dim]) else None
+
+
+def known_strides(tensor: torch.Tensor) -> tuple[Any, ...]:
+    """Return the strides of a tensor, any number for a dimension of one element."""
+    return tuple(
+        MANY if not is_symbolic(n) and n == 1 and is_symbolic(s) else s
+        for n, s in zip(tensor.shape, tensor.stride(), strict=True)
+    )
 
 
 def _is_polynomial(size: Any) -> bool:
