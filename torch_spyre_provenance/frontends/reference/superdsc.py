@@ -47,9 +47,6 @@ class SuperDsc:
         sizes: The number that stands for each symbolic size.
     """
 
-    The content is text: as values, that of a long kernel would fill the memory.
-    """
-
     content: bytes
     starts: tuple[Start, ...]
     sizes: dict[str, int] = field(factory=dict)
