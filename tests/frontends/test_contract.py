@@ -46,7 +46,8 @@ def record(tmp_path):
 
     def run(front_end, *functions, strict=True):
         session = Session(
-            publish=Publisher().publish,
+            publish=Publisher().write,
+            render=Publisher().render,
             front_end=front_end,
             out=tmp_path,
             strict=strict,

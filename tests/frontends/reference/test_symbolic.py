@@ -16,7 +16,7 @@ import torch_spyre_provenance
 from torch_spyre_provenance.frontends import reference
 from torch_spyre_provenance.frontends.contract import DEVICE
 from torch_spyre_provenance.frontends.host import layout
-from torch_spyre_provenance.frontends.reference import op_spec
+from torch_spyre_provenance.frontends.reference import config, op_spec
 from torch_spyre_provenance.frontends.reference.bundle import kernel_bundle, render_mlir
 from torch_spyre_provenance.frontends.reference.symbolic import symbolic_dim
 
@@ -151,6 +151,16 @@ def test_without_a_bound(compiled, name, mark):
     seen = {most for s in compiled.specs for most, _ in s.symbolic_dim_bounds.values()}
     assert seen
     assert all(most % (200 if mark is unmarked else 3) == 0 for most in seen)
+
+
+def test_no_tiles(compiled):
+    """However far an op of a symbolic size reaches, it is not put into a loop."""
+    with config.patch(max_span_bytes=1024):
+        assert_equals_eager_at(
+            SIZES, *DEVICE_PROGRAMS["layers"], torch.float16, bounded
+        )
+    assert not any(spec.tiled_symbols for spec in compiled.specs)
+    assert compiled.specs
 
 
 @pytest.mark.parametrize("name", HOST_PROGRAMS)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from attrs import evolve, frozen
 
-from .tracing import Body, trace
+from .tracing import Body, Loop, trace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -64,6 +64,6 @@ def tile(body: Body, tilings: Iterable[Tiling]) -> Body:
     """Return a body with some of its output loops cut into equal tiles."""
     loops = list(body.loops)
     for each in tilings:
-        extent = loops[each.dim].extent // each.count
-        loops[each.dim] = evolve(loops[each.dim], extent=extent)
+        whole = loops[each.dim]
+        loops[each.dim] = Loop(symbol=whole.symbol, extent=whole.extent // each.count)
     return evolve(body, loops=tuple(loops))

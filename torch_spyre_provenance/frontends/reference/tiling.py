@@ -36,7 +36,8 @@ def coarse_tile(graph: GraphLowering, plan: Plan) -> None:
     It is the one that needs the fewest trips, all of one size; where none is enough,
     the one that helps most, and another inside it. Neighbours that are tiled alike
     share their loops where each trip finds what it reads of the others written.
-    Reduced loops are never tiled: an op for which no output loop helps stays whole.
+    Reduced loops are never tiled: an op for which no output loop helps stays whole,
+    and so does one of a symbolic size.
 
     Provenance: none of it changes. Every op keeps its buffer, origins and origin node;
     the buffers keep their full size.
@@ -120,6 +121,7 @@ def _tilings(buffer: ir.ComputedBuffer) -> tuple[Tiling, ...]:
     if (
         body.unknown is not None
         or body.reduction in op_table.TOPK
+        or any(loop.is_symbolic for loop in body.loops)
         or any(load.buffer in overwritten for load in body.loads)
     ):
         return ()
