@@ -67,8 +67,10 @@ def test_what_is_no_such_file_is_refused(data):
 
 def test_other_files_are_left_to_others(tmp_path):
     """A bundle is none, and neither is a directory."""
-    (tmp_path / "bundle.json").write_text('{"schema_version": 2}')
-    assert read_node_mappings(tmp_path / "bundle.json") is None
+    file = tmp_path / "bundle.json"
+    for content in ('{"schema_version": 2}', '{"preToPost": 1', '{"x": "postToPre"}'):
+        file.write_text(content + " " * 100)
+        assert read_node_mappings(file) is None
     assert read_node_mappings(tmp_path) is None
 
 
@@ -86,5 +88,9 @@ def test_two_files_are_compared(tmp_path, capsys):
     assert 0 == main(["diff", str(after), str(before), "--fail", "--json"])
     facts = json.loads(capsys.readouterr().out)
     assert [{"name": "relu", "lost": [], "gained": ["x"]}] == facts["nodes"]
+    empty = tmp_path / "empty.json"
+    empty.write_text('{"version": 2.0}')
+    assert 3 == main(["diff", str(before), str(empty), "--fail"])
+    capsys.readouterr()
     assert 0 == main(["diff", str(before), str(before)])
     assert "no difference\n" == capsys.readouterr().out

@@ -109,13 +109,18 @@ def read_regular(path: str | Path) -> bytes:
         OSError: It cannot be read, is no regular file, or is larger than `MAX_BYTES`.
     """
     number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    with os.fdopen(number, "rb") as file:
+    try:
         facts = os.fstat(number)
         if not stat.S_ISREG(facts.st_mode):
             raise OSError(f"{path} is no regular file")
         if facts.st_size > MAX_BYTES:
             raise OSError(f"{path} is larger than {MAX_BYTES} bytes")
-        return file.read()
+        data = os.read(number, facts.st_size)
+        while len(data) < facts.st_size and (rest := os.read(number, facts.st_size)):
+            data += rest
+        return data
+    finally:
+        os.close(number)
 
 
 def _sdsc_file(directory: Path, name: str) -> SdscFile:

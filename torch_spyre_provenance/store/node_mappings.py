@@ -19,6 +19,7 @@ from .limits import MAX_BYTES, MAX_ITEMS
 
 _PAIRS = (("preToPost", "postToPre"), ("cppCodeToPost", "postToCppCode"))
 _KEYS = frozenset(key for pair in _PAIRS for key in pair)
+_LEAST = 64  # bytes; a file without any mapping has a version alone
 
 
 def read_node_mappings(path: Path) -> NodeMappings | None:
@@ -34,9 +35,17 @@ def read_node_mappings(path: Path) -> NodeMappings | None:
         data = path.read_bytes()
     except OSError as error:
         raise BundleFormatError(f"cannot read {path}: {error.strerror}") from error
-    if not any(b'"%s"' % key.encode() in data for key in _KEYS):
-        return None
-    return parse_node_mappings(data, str(path))
+    return parse_node_mappings(data, str(path)) if _is_mappings(data) else None
+
+
+def _is_mappings(data: bytes) -> bool:
+    if len(data) > _LEAST and not any(key.encode() in data for key in _KEYS):
+        return False  # and need not be parsed
+    try:
+        plain = orjson.loads(data)
+    except ValueError:
+        return False
+    return type(plain) is dict and plain.keys() <= _KEYS | {"version"}
 
 
 def parse_node_mappings(data: bytes, source: str) -> NodeMappings:
