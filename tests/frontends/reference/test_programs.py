@@ -8,6 +8,8 @@ from eager_comparison import on_device
 from frontends.reference.programs import Line, Program, programs
 from hypothesis import HealthCheck, given, settings
 
+from torch_spyre_provenance.frontends.reference import config
+
 TOLERANCE = 1e-3
 """Largest relative and absolute difference in fp32, after up to fifteen lines."""
 
@@ -44,8 +46,9 @@ def assert_equals_eager(program):
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
-def test_random_programs(compiled, request):
-    """Whatever the lines are and read, the results are those of eager."""
+@pytest.mark.parametrize("span", [config.max_span_bytes, 1024])
+def test_random_programs(compiled, request, span):
+    """Whatever the lines are and read, in loops or not, the results are eager's."""
     everything = request.config.getoption("--update-goldens")
 
     @settings(
@@ -57,7 +60,8 @@ def test_random_programs(compiled, request):
     )
     @given(programs())
     def check(program):
-        assert_equals_eager(program)
+        with config.patch(max_span_bytes=span):
+            assert_equals_eager(program)
 
     check()
 
