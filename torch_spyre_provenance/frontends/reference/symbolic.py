@@ -29,8 +29,9 @@ ENDLESS = 1 << 60
 
 def is_symbolic(size: Any) -> bool:
     """Return whether a size is not known when compiling."""
-    expression = size.node.expr if isinstance(size, torch.SymInt) else size
-    return bool(sympy.sympify(expression).free_symbols)
+    if isinstance(size, torch.SymInt):
+        size = size.node.expr
+    return not isinstance(size, int | sympy.Integer) and bool(size.free_symbols)
 
 
 def symbolic_dim(tensor: torch.Tensor) -> int | None:
