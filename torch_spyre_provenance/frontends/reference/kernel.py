@@ -131,12 +131,15 @@ class SpyreKernel:
         body, info = one_tile(source), loop_info_of(source)
         outer, inner = getattr(source, SPLITS, None) or divide(body, 1)
         loops = (*body.loops, *body.reduced)
+        sizes = [sympify(str(loop.size)) for loop in loops]
         return OpSpec(
             op=op,
             is_reduction=is_reduction,
             iteration_space={
-                sympy.Symbol(loop.symbol.name): (sympify(str(loop.size)), cores)
-                for loop, cores in zip(loops, (*outer, *inner), strict=True)
+                sympy.Symbol(loop.symbol.name): (size, cores)
+                for loop, size, cores in zip(
+                    loops, sizes, (*outer, *inner), strict=True
+                )
             },
             args=args,
             op_info=op_info,
@@ -145,8 +148,8 @@ class SpyreKernel:
                 for symbol in (() if info is None else info.tiled_symbols(body))
             ],
             symbolic_dim_bounds={
-                str(sympify(str(loop.size))): (planned(loop.size), GRANULARITY)
-                for loop in loops
+                str(size): (planned(loop.size), GRANULARITY)
+                for loop, size in zip(loops, sizes, strict=True)
                 if loop.is_symbolic
             },
             debug_handle=build_debug_handle(source),
