@@ -81,6 +81,10 @@ HOST_PROGRAMS = {
     "the size itself": (lambda x: x * x.shape[0], (64,)),
     "a size of two": (lambda x: torch.cat([x, x], 0), (64,)),
     "one long row": (lambda x: x.reshape(-1) * 2, (64,)),
+    "a stride of one element": (
+        lambda x: torch.relu(x.unsqueeze(1).permute([1, 2, 3, 0])),
+        (64, 1),
+    ),
     "not a polynomial": (lambda x: x[: x.shape[0] // 2] * 2, (64,)),
     "product of elements": (lambda x: x.prod(-1), (64,)),
     "largest elements": (lambda x: x.topk(2, -1)[0], (64,)),

@@ -16,7 +16,7 @@ from torch.fx import Node
 
 from ..contract import DEVICE
 from .layouts import row_major_order
-from .symbolic import known_strides, symbolic_dim
+from .symbolic import is_symbolic, known_strides, symbolic_dim
 
 aten = torch.ops.aten
 
@@ -79,6 +79,18 @@ def is_reachable(node: Node) -> bool:
     dim = symbolic_dim(view)
     # A part of symbolic size may end anywhere in a buffer of known size.
     return dim is None or view.stride(dim) == 0 or symbolic_dim(tensors[-1]) is not None
+
+
+def is_laid_out(tensor: torch.Tensor) -> bool:
+    """Return whether a result has the strides that the graph says.
+
+    Where one of them is symbolic, be it of a single element, Inductor lays the result
+    out row by row: the symbolic dimension has to be the first.
+    """
+    dim = symbolic_dim(tensor)
+    if dim is None or not any(map(is_symbolic, tensor.stride())):
+        return True
+    return all(n == 1 for n in tensor.shape[:dim])
 
 
 def has_known_stick(buffer: Node) -> bool:

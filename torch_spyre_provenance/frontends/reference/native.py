@@ -20,6 +20,7 @@ from .addressing import (
     fits,
     fits_symbolically,
     has_known_stick,
+    is_laid_out,
     is_reachable,
 )
 from .symbolic import is_symbolic
@@ -223,7 +224,7 @@ def _fits_symbolically(node: Node) -> bool:
     """
     result = node.meta["val"]
     operands = node.all_input_nodes
-    if not (fits(result) or fits_symbolically(result)):
+    if not (fits(result) or fits_symbolically(result)) or not is_laid_out(result):
         return False
     if node.target in _ACROSS_STICKS or not all(map(is_reachable, operands)):
         return False
