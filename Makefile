@@ -63,7 +63,8 @@ format: $(STAMP)  ## Format the sources and fix what can be fixed
 	$(BIN)/ruff format .
 
 golden: $(STAMP)  ## Accept reports and schema as they are now (then read the diff)
-	$(BIN)/python -m pytest tests/report tests/store --update-goldens $(ARGS)
+	$(BIN)/python -m pytest tests/report tests/store tests/recording/test_same_bytes.py \
+	    --update-goldens $(ARGS)
 
 fidelity: $(STAMP)  ## Attribution against programs whose lines are known (long)
 	$(BIN)/python -m benchmarks.fidelity --programs 500 $(ARGS)

@@ -1,8 +1,8 @@
-"""Record the bundles in this directory anew: ``python tests/bundles/record.py TAG``.
+"""Record the bundles of this directory's models: ``record.py TAG [DIRECTORY]``.
 
-TAG stands for the torch version in the files' names, ``torch2.13``. Paths, host,
-process and time are replaced, so that a second recording differs only where the
-recorder does.
+TAG stands for the torch version in the files' names, ``torch2.13``; they are written
+here, or into DIRECTORY. Paths, host, process and time are replaced, so that a second
+recording differs only where the recorder or the front end does.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ SUBJECTS = {
 }
 
 
-def main(tag: str) -> None:
+def main(tag: str, directory: Path = HERE) -> None:
     """Write one bundle for each subject."""
     for name, (subject, shapes) in SUBJECTS.items():
         torch._dynamo.reset()
@@ -61,7 +61,7 @@ def main(tag: str) -> None:
                 model(*(half(*shape) for shape in shapes))
         (recorded,) = recording.bundles
         bundle = neutral(recorded.bundle, name)
-        (HERE / f"{name}_{tag}.json").write_bytes(dumps(bundle))
+        (directory / f"{name}_{tag}.json").write_bytes(dumps(bundle))
 
 
 def neutral(bundle: Bundle, name: str) -> Bundle:
@@ -112,4 +112,4 @@ def with_ids(handle: DebugHandle | None) -> DebugHandle | None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(sys.argv[1], *map(Path, sys.argv[2:]))
