@@ -70,7 +70,8 @@ fidelity: $(STAMP)  ## Attribution against programs whose lines are known (long)
 	$(BIN)/python -m benchmarks.fidelity --programs 500 $(ARGS)
 
 bench: $(STAMP)  ## What recording costs, and what the alternatives cost (long)
-	$(BIN)/python -m benchmarks.overhead --plot docs/images/overhead.svg $(ARGS)
+	$(BIN)/python -m benchmarks.overhead --plot docs/images/overhead.svg \
+	    --figures docs/figures/overhead.json $(ARGS)
 
 bench-quick: $(STAMP)  ## The same on two models, in about two minutes
 	$(BIN)/python -m benchmarks.overhead --quick $(ARGS)

@@ -10,6 +10,7 @@ of the ratios within a round, with its 95 % interval.
 
 ``--quick`` looks at two models, without the alternatives, for about two minutes.
 ``--max-cost`` makes it a gate: it exits with 3 where recording costs surely more.
+``--from FILE --summary CONDITION`` prints a short table of an earlier run's figures.
 
 ``TORCH_SPYRE_CHECKOUT`` names a torch-spyre checkout to compile through; no kernel
 runs then, and no calls and no whole processes are measured.
@@ -29,8 +30,10 @@ from pathlib import Path
 from attrs import asdict
 
 from torch_spyre_provenance.cost import Cost
+from torch_spyre_provenance.measuring.intervals import Interval
 from torch_spyre_provenance.measuring.machine import machine_facts
 from torch_spyre_provenance.measuring.samples import AGAIN, Comparison, Sample, compare
+from torch_spyre_provenance.measuring.table import summary_table
 
 from .overhead_order import QUICK_SUBJECTS, REGULAR, SUBJECTS, Order
 from .overhead_processes import ROOT, measure_processes
@@ -44,6 +47,11 @@ GATED = ("fresh", "hit")
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark and return its exit code."""
     options = _parser().parse_args(arguments)
+    if options.figures_of:
+        comparisons = read_figures(Path(options.figures_of))
+        for condition in options.summary or ("on",):
+            print(summary_table(comparisons, condition))
+        return 0
     n_rounds = options.rounds or (QUICK_ROUNDS if options.quick else ROUNDS)
     subjects = options.only or (QUICK_SUBJECTS if options.quick else SUBJECTS)
     samples = []
@@ -58,6 +66,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     if options.json:
         Path(options.json).write_text(json.dumps(cost.facts(), indent=1) + "\n")
+    if options.figures:
+        facts = cost.facts() | {"samples": []}
+        Path(options.figures).write_text(json.dumps(facts, indent=1) + "\n")
     if options.plot:
         from .overhead_plot import plot
 
@@ -69,6 +80,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for line in costly:
         print(line, file=sys.stderr)
     return EXIT_COSTLY if costly else 0
+
+
+def read_figures(path: Path) -> tuple[Comparison, ...]:
+    """Return the figures that ``--json`` or ``--figures`` wrote.
+
+    Args:
+        path: The file.
+    """
+    facts = json.loads(path.read_bytes())["comparisons"]
+    return tuple(
+        Comparison(**each | {kind: Interval(**each[kind]) for kind in ("cpu", "wall")})
+        for each in facts
+    )
 
 
 def too_costly(comparisons: Sequence[Comparison], most: float) -> Iterator[str]:
@@ -163,7 +187,22 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--json", metavar="FILE", help="write every sample, ratio and interval there"
     )
+    parser.add_argument(
+        "--figures", metavar="FILE", help="write them there without the samples"
+    )
     parser.add_argument("--plot", metavar="FILE", help="draw the figures there (SVG)")
+    parser.add_argument(
+        "--from",
+        dest="figures_of",
+        metavar="FILE",
+        help="measure nothing: print a short table of the figures in a file",
+    )
+    parser.add_argument(
+        "--summary",
+        action="append",
+        metavar="NAME",
+        help="with --from: the condition of the table (on); more than once for several",
+    )
     parser.add_argument(
         "--max-cost",
         type=float,

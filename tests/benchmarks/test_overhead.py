@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import xml.etree.ElementTree as ET
+from pathlib import Path
 
 import pytest
 import torch
 
 from benchmarks import overhead, overhead_subjects
 from benchmarks.overhead_patching import patched
+from torch_spyre_provenance.cost import Cost
 from torch_spyre_provenance.frontends import reference
 from torch_spyre_provenance.measuring.samples import AGAIN, BASE, Sample, compare
+from torch_spyre_provenance.measuring.table import summary_table
 
 
 def samples(*ratios, condition="on", workload="fresh"):
@@ -115,3 +118,40 @@ def test_patching_recorder_captures_all_stages_and_takes_itself_back(tmp_path):
     stages = ("pre_grad", "post_grad", "loop_ir_pre", "loop_ir_post", "kernels")
     assert set(stages) == set(captured)
     assert all(captured[stage] for stage in stages)
+
+
+def test_figures_of_an_earlier_run_are_tabled(tmp_path, capsys):
+    """Nothing is measured for it."""
+    found = compare(samples(1.5, 1.5))
+    cost = Cost(machine={}, samples=(), comparisons=found)
+    file = tmp_path / "figures.json"
+    file.write_text(json.dumps(cost.facts()))
+
+    assert found == overhead.read_figures(file)
+    assert 0 == overhead.main(["--from", str(file)])
+    assert "| m | +50.0 % (+50.0 to +50.0) |" in capsys.readouterr().out
+
+
+FIGURES = Path(__file__).parents[2] / "docs" / "figures" / "overhead.json"
+SHOWN = {
+    "README.md": ("on",),
+    "docs/cost.md": (
+        "off again",
+        "on",
+        "on, with reports",
+        "on, strict",
+        "Inductor, level 1",
+        "Inductor, level 2",
+        "TORCH_COMPILE_DEBUG",
+        "patching recorder",
+    ),
+}
+
+
+@pytest.mark.parametrize("document", SHOWN)
+def test_documents_have_the_figures_of_the_run(document):
+    """`make bench` wrote the file; the tables are made of it."""
+    text = (FIGURES.parents[2] / document).read_text(encoding="utf-8")
+    found = overhead.read_figures(FIGURES)
+    for condition in SHOWN[document]:
+        assert summary_table(found, condition) in text

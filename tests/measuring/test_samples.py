@@ -6,7 +6,7 @@ import pytest
 from attrs import evolve
 
 from torch_spyre_provenance.measuring.samples import AGAIN, BASE, Sample, compare
-from torch_spyre_provenance.measuring.table import cost_table, percent
+from torch_spyre_provenance.measuring.table import cost_table, percent, summary_table
 
 ONE = Sample(subject="m", workload="fresh", condition=BASE, round=0, cpu=1.0, wall=2.0)
 
@@ -58,6 +58,20 @@ def test_table_has_a_row_for_each():
 
     assert "| m | fresh | off again | +0.0 % |" in again
     assert "| m | fresh | on | +50.0 % | +50.0 % to +50.0 % |" in on
+
+
+def test_summary_has_a_column_for_each_work():
+    """One condition; what was not measured is empty."""
+    other = [evolve(s, subject="n") for s in rounds(BASE, 1.0) + rounds("on", 1.1)]
+    runs = [evolve(s, workload="runs") for s in rounds(BASE, 1.0) + rounds("on", 0.9)]
+    found = compare([*rounds(BASE, 1.0), *rounds("on", 1.5), *runs, *other])
+
+    assert summary_table(found, "on").splitlines() == [
+        "| on | fresh | runs |",
+        "| --- | --: | --: |",
+        "| m | +50.0 % (+50.0 to +50.0) | -10.0 % (-10.0 to -10.0) |",
+        "| n | +10.0 % (+10.0 to +10.0) |  |",
+    ]
 
 
 def test_percent():

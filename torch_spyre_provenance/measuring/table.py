@@ -29,6 +29,31 @@ def cost_table(comparisons: Iterable[Comparison]) -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
+def summary_table(comparisons: Iterable[Comparison], condition: str) -> str:
+    """Return a Markdown table of one condition: a row for a model, a column for a work.
+
+    Args:
+        comparisons: All comparisons.
+        condition: Name of the condition.
+    """
+    cells = {
+        (each.subject, each.workload): f"{percent(each.cpu.value)} ({_ends(each.cpu)})"
+        for each in comparisons
+        if each.condition == condition
+    }
+    subjects = list(dict.fromkeys(subject for subject, _ in cells))
+    works = list(dict.fromkeys(work for _, work in cells))
+    rows = [
+        (condition, *works),
+        ("---", *("--:" for _ in works)),
+        *(
+            (name, *(cells.get((name, work), "") for work in works))
+            for name in subjects
+        ),
+    ]
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
 def facts_text(facts: Mapping[str, str]) -> str:
     """Return the facts of a machine as one line."""
     return "; ".join(f"{name} {value}" for name, value in facts.items())
@@ -42,6 +67,12 @@ def percent(ratio: float) -> str:
 def range_text(interval: Interval) -> str:
     """Return the ends of an interval of ratios."""
     return f"{percent(interval.low)} to {percent(interval.high)}"
+
+
+def _ends(interval: Interval) -> str:
+    return " to ".join(
+        f"{100 * (end - 1):+.1f}" for end in (interval.low, interval.high)
+    )
 
 
 def _cells(found: Comparison) -> tuple[str, ...]:
