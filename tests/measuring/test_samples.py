@@ -57,7 +57,16 @@ def test_table_has_a_row_for_each():
     _, _, again, on = cost_table(compare(samples)).splitlines()
 
     assert "| m | fresh | off again | +0.0 % |" in again
-    assert "| m | fresh | on | +50.0 % | +50.0 % to +50.0 % |" in on
+    assert "| m | fresh | on | +50.0 % | +50.0 % to +50.0 % |  | +50.0 % |" in on
+
+
+def test_own_share():
+    """The recorder's own seconds, of those of the same sample."""
+    samples = rounds(BASE, 1.0, 1.0) + rounds("on", 2.0, 2.0, own=0.1)
+    (found,) = compare(samples)
+
+    assert pytest.approx(0.05) == found.own
+    assert "(+100.0 to +100.0), own 5.0 %" in summary_table([found], "on")
 
 
 def test_summary_has_a_column_for_each_work():

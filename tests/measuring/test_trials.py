@@ -52,6 +52,13 @@ def test_only_a_recording_writes(samples):
     assert samples["on", "fresh"].written < samples["on, with reports", "fresh"].written
 
 
+def test_the_recorders_own_time_is_a_part(samples):
+    """Off has none; on, it is a part of the whole."""
+    assert {0} == {samples["off", kind].own for kind in ("fresh", "hit")}
+    for kind in ("fresh", "hit"):
+        assert 0 < samples["on", kind].own < samples["on", kind].cpu / 2
+
+
 def test_hit_is_a_hit(samples):
     """The second compile comes from the cache, off and on; the others do not."""
     for condition in CONDITIONS:

@@ -28,6 +28,7 @@ class Sample:
         peak: Most memory that the process held, bytes; 0 where that is not known.
         written: Bytes of the files that a recording left.
         hits: Compiled graphs that came from a cache.
+        own: Processor seconds that the recorder itself counted, of `cpu`.
     """
 
     subject: str
@@ -39,6 +40,7 @@ class Sample:
     peak: int = 0
     written: int = 0
     hits: int = 0
+    own: float = 0.0
 
 
 @frozen(kw_only=True)
@@ -55,6 +57,9 @@ class Comparison:
         peak: Median of the differences in peak memory, bytes.
         written: Median of the bytes written.
         n_rounds: Rounds in which both were measured.
+        own: Median of the recorder's own share of the processor time. It is taken
+            within one sample, so that the machine's noise hardly touches it; what
+            recording makes others do is not in it.
     """
 
     subject: str
@@ -66,6 +71,7 @@ class Comparison:
     peak: int
     written: int
     n_rounds: int
+    own: float = 0.0
 
 
 def compare(samples: Iterable[Sample], base: str = BASE) -> tuple[Comparison, ...]:
@@ -105,4 +111,5 @@ def _compared(
         peak=int(median(one.peak - other.peak for one, other in pairs)),
         written=int(median(one.written for one, _ in pairs)),
         n_rounds=len(pairs),
+        own=median(one.own / one.cpu for one, _ in pairs),
     )

@@ -15,6 +15,7 @@ _HEAD = (
     "condition",
     "CPU",
     "95 % of it",
+    "own",
     "time",
     "CPU s",
     "peak MiB",
@@ -37,7 +38,7 @@ def summary_table(comparisons: Iterable[Comparison], condition: str) -> str:
         condition: Name of the condition.
     """
     cells = {
-        (each.subject, each.workload): f"{percent(each.cpu.value)} ({_ends(each.cpu)})"
+        (each.subject, each.workload): _cell(each)
         for each in comparisons
         if each.condition == condition
     }
@@ -69,6 +70,11 @@ def range_text(interval: Interval) -> str:
     return f"{percent(interval.low)} to {percent(interval.high)}"
 
 
+def _cell(found: Comparison) -> str:
+    own = f", own {100 * found.own:.1f} %" if found.own else ""
+    return f"{percent(found.cpu.value)} ({_ends(found.cpu)}){own}"
+
+
 def _ends(interval: Interval) -> str:
     return " to ".join(
         f"{100 * (end - 1):+.1f}" for end in (interval.low, interval.high)
@@ -82,6 +88,7 @@ def _cells(found: Comparison) -> tuple[str, ...]:
         found.condition,
         percent(found.cpu.value),
         range_text(found.cpu),
+        f"{100 * found.own:.1f} %" if found.own else "",
         percent(found.wall.value),
         f"{found.seconds:.3f}",
         f"{found.peak / _MIB:+.1f}",

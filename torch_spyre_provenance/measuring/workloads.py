@@ -18,13 +18,18 @@ from torch.utils._pytree import tree_map_only
 from ..errors import LaunchError
 from ..frontends.contract import DEVICE
 from ..frontends.discovery import load_front_end
+from ..recording.current import current_session
 from ..recording.installation import register_plain
+from ..recording.points import Point
 from .conditions import Condition, Finish
 from .meter import Meter
 from .samples import Sample
 
 N_WARM_UPS = 20
 """Calls of a compiled model before its calls are measured."""
+
+_INSIDE = (Point.FILES, Point.PUBLISH)
+"""Points within another one, `Point.LOAD`."""
 
 _CACHES = (("inductor", "fxgraph_cache_hit"), ("aot_autograd", "autograd_cache_hit"))
 
@@ -180,7 +185,7 @@ class _Work:
     def measured(self, workload: str) -> Iterator[list[Sample]]:
         """Measure a block; its sample is in the list when it is over."""
         found: list[Sample] = []
-        before = n_bytes(self.out)
+        before, own = n_bytes(self.out), own_seconds()
         counters.clear()
         with Meter() as meter:
             yield found
@@ -195,6 +200,7 @@ class _Work:
                 peak=meter.peak,
                 written=n_bytes(self.out) - before,
                 hits=sum(counters[where][what] for where, what in _CACHES),
+                own=own_seconds() - own,
             )
         )
 
@@ -206,6 +212,13 @@ def _turned_on(condition: Condition) -> Iterator[tuple[Finish, Path]]:
         condition.enter(Path(out)) as finish,
     ):
         yield finish, Path(out)
+
+
+def own_seconds() -> float:
+    """Return what the active recording has taken so far; 0 where there is none."""
+    session = current_session()
+    spent = {} if session is None else session.spent()
+    return sum(seconds for point, seconds in spent.items() if point not in _INSIDE)
 
 
 def n_bytes(directory: Path) -> int:
