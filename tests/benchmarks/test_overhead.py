@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from benchmarks import overhead, overhead_subjects
+from benchmarks import overhead, overhead_calls, overhead_subjects
 from benchmarks.overhead_patching import patched
 from torch_spyre_provenance.cost import Cost
 from torch_spyre_provenance.frontends import reference
@@ -163,3 +163,12 @@ def test_documents_have_the_figures_of_the_run(document, figures):
     found = overhead.read_figures(ROOT / "docs" / "figures" / f"{figures}.json")
     for condition in SHOWN[document, figures]:
         assert summary_table(found, condition) in text
+
+
+def test_function_calls_are_counted(capsys):
+    """Recording makes a few more of them, and no noise does."""
+    assert 0 == overhead_calls.main(["SimpleMLP"])
+    (row,) = [r for r in capsys.readouterr().out.splitlines() if "SimpleMLP" in r]
+    fresh, hit = (float(cell.split()[0]) for cell in row.split("|")[3:6:2])
+    assert 0 < fresh < 10
+    assert 0 < hit < 10

@@ -1,4 +1,4 @@
-"""What an operation reads, asked in the cheap way and in the thorough one."""
+"""What an operation reads, asked in cheap ways and in Inductor's thorough one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class LoweringIsOverError(Exception):
 
 
 def lowered(model, *inputs):
-    """Return pairs of what the operations of a model read, in both ways, and loops."""
+    """Return what the operations of a model read, in three ways, and their loops."""
     found = []
 
     def look(_nodes):
@@ -29,6 +29,14 @@ def lowered(model, *inputs):
             )
             graph = reader.graph(operations, frozenset(), as_lowered=as_lowered)
             found.append({op.name: op.reads for op in graph.ops})
+        found.append(
+            {
+                each.get_operation_name(): tuple(
+                    sorted({dep.name for dep in each.get_read_writes().reads})
+                )
+                for each in operations
+            }
+        )
         found.append({type(getattr(each, "data", None)) for each in operations})
         raise LoweringIsOverError
 
@@ -67,9 +75,23 @@ def parts(x, _index):
     return torch.nn.functional.pad(y, (1, 2))[:, 3:] * 2
 
 
+def buckets(x, _index):
+    """Look up in a table, and take a number apart."""
+    found = torch.bucketize(x, torch.tensor([0.1, 0.5, 0.9]))
+    mantissa, exponent = torch.frexp(x)
+    return found + mantissa + exponent
+
+
+def dropped(x, _index):
+    """Draw random numbers from a seed in a buffer."""
+    return torch.nn.functional.dropout(x, 0.5) + torch.rand_like(x)
+
+
 @pytest.mark.parametrize(
     ("model", "kind"),
     [
+        (buckets, ir.Pointwise),
+        (dropped, ir.Pointwise),
         (scatter, ir.Scatter),
         (variance, ir.WelfordReduction),
         (softmax, ir.Reduction),
@@ -77,11 +99,11 @@ def parts(x, _index):
         (parts, ir.Pointwise),
     ],
 )
-def test_both_ways_find_the_same(model, kind):
-    """The names that lowering counted are those of all reads."""
-    cheap, thorough, kinds = lowered(
-        model, torch.rand(4, 64), torch.tensor([1, 0, 3, 1])
-    )
+def test_all_ways_find_the_same(model, kind):
+    """What lowering counted, what the body asks for, and what Inductor works out."""
+    index = torch.tensor([1, 0, 3, 1])
+    counted, run, thorough, kinds = lowered(model, torch.rand(4, 64), index)
     assert kind in kinds
-    assert thorough == cheap
+    assert thorough == counted
+    assert thorough == run
     assert any(thorough.values())

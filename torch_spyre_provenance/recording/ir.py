@@ -7,23 +7,13 @@ from typing import Any
 
 import torch
 from attrs import define, field
-from torch._inductor.ir import (
-    ExternKernel,
-    InputsKernel,
-    MultiOutput,
-    Pointwise,
-    Reduction,
-    Scatter,
-    WelfordReduction,
-)
+from torch._inductor.ir import ExternKernel, InputsKernel, MultiOutput
 
 from ..model import IR_FIELDS, Field, FxNode, IrGraph, IrOp, Presence
 from .fx import FieldTable, FxReader
+from .loop_reads import body_reads, reads_in_body_alone
 
 _MISSING = object()
-
-_LOOPS, _NOT_ALL_IN_THE_BODY = (Pointwise, Reduction), (Scatter, WelfordReduction)
-"""Loops whose one body reads all that they read, and their kinds with more to read."""
 
 
 @define
@@ -96,8 +86,8 @@ class IrReader:
         known = self._reads.get(id(body)) if body is not None else None
         if known is not None:
             return known[1]
-        if as_lowered and _reads_in_body_alone(data):
-            found = set(data.get_read_names())
+        if reads_in_body_alone(data):
+            found = set(data.get_read_names()) if as_lowered else body_reads(data)
         else:
             found = {dep.name for dep in _reads(operation)}
         names = tuple(sorted(found))
@@ -112,10 +102,6 @@ class IrReader:
         if callable(value):
             value = value()
         return self.fields.of_value(name, value)
-
-
-def _reads_in_body_alone(data: Any) -> bool:
-    return isinstance(data, _LOOPS) and not isinstance(data, _NOT_ALL_IN_THE_BODY)
 
 
 def buffer_name(operation: Any) -> str | None:
