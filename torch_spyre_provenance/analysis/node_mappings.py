@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping
 
 from attrs import frozen
 
-from ..model import Frame, Kernel, NodeMappings
+from ..model import Frame, Kernel
+from ..model.mappings import NodeMappings
 from .attribution import Attributor
 
 

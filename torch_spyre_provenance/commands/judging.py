@@ -11,7 +11,7 @@ import click
 from .conventions import BUNDLE, JSON, ExitCode, reading, reporting_errors
 
 if TYPE_CHECKING:
-    from ..model import NodeMappings
+    from ..model.mappings import NodeMappings
 
 
 @click.command()

@@ -7,7 +7,6 @@ from .health import Observation
 from .ir import IR_FIELDS, IrGraph, IrOp
 from .kernel import Dim, Kernel, KernelFiles, Op, OpArg, SdscFile, spec_path_text
 from .location import Frame, SourceLoc, Stack, parse_stack_trace
-from .mappings import NodeMappings
 from .passes import Created, Loss, PassStep, Replacement
 from .source import SourceFile, SourceLine
 from .stage import CacheState, CompileKind, Evidence, Presence, Redaction, Stage
@@ -35,7 +34,6 @@ __all__ = [
     "KernelFiles",
     "Loss",
     "ModuleCall",
-    "NodeMappings",
     "Observation",
     "Op",
     "OpArg",

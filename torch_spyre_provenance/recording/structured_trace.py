@@ -19,7 +19,8 @@ from torch._logging import trace_structured
 
 from ..analysis.attribution import Attribution, Attributor
 from ..analysis.node_mappings import map_nodes
-from ..model import NodeMappings, spec_path_text
+from ..model import spec_path_text
+from ..model.mappings import NodeMappings
 from ..store.record import BundleText
 from . import compat
 from .guard import Guard

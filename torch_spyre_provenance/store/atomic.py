@@ -26,7 +26,7 @@ def write_bytes(path: Path, data: bytes) -> None:
     Raises:
         OutputError: It cannot be written; what was half written is removed.
     """
-    beside = path.with_name(f".{path.name[:32]}.{os.urandom(8).hex()}")
+    beside = path.with_name(f".{path.name[:32]}.{os.urandom(4).hex()}")
     try:
         number = os.open(beside, _NEW, _MODE)
         try:

@@ -12,8 +12,7 @@ from typing import Any
 import orjson
 
 from ..errors import BundleFormatError, BundleVersionError
-from ..model import NodeMappings
-from ..model.mappings import VERSION, Names
+from ..model.mappings import VERSION, Names, NodeMappings
 from .exact import exact_str, kind_of
 from .limits import MAX_BYTES, MAX_ITEMS
 
