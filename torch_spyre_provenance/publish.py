@@ -14,7 +14,7 @@ from .errors import OutputError
 from .model import Bundle, Redaction
 from .report import kernel, markdown
 from .store.atomic import write_bytes
-from .store.bundle_dir import write_bundle, write_text
+from .store.bundle_dir import bundle_file, write_bundle, write_text
 from .store.record import BundleText, text_of
 from .store.retention import prune
 
@@ -82,7 +82,8 @@ class Publisher:
     def render(self, bundle: Bundle, directory: Path) -> None:
         """Write a bundle's report, and a record into every kernel's directory.
 
-        Where bundles are limited in number, the oldest ones go.
+        Where bundles are limited in number, the oldest ones go, and one that is gone
+        already gets no report.
 
         Args:
             bundle: The bundle as it was recorded.
@@ -95,7 +96,12 @@ class Publisher:
         shown = self._shown(bundle)
         facts = Attributor(shown)
         report = markdown.render_facts(facts).encode("utf-8", "backslashreplace")
-        write_bytes(directory / REPORT_FILE, report)
+        try:
+            write_bytes(directory / REPORT_FILE, report)
+        except OutputError:
+            if self.keep is None or bundle_file(directory).is_file():
+                raise
+            return  # others have written so many since that it was swept away
         named = directory if shown is bundle else Path("/", directory.name)
         records = kernel.render_all(facts, named, shown.run.files)
         failures: list[OutputError] = []

@@ -6,7 +6,8 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from bundle_factory import bundle
+from attrs import evolve
+from bundle_factory import bundle, run_facts
 from filelock import FileLock
 
 from torch_spyre_provenance.errors import OutputError
@@ -96,12 +97,28 @@ def test_two_at_once_do_not_meet(tmp_path):
 
 
 def test_pruning_while_others_write(tmp_path):
-    """Writers and pruners in threads: nobody fails, and the newest are there."""
+    """Writers and pruners in threads: nobody fails, and the newest are there.
+
+    Each bundle has a name of its own, as `run_facts.bundle_name` gives it.
+    """
     publisher = Publisher(keep=5)
+
+    def publish(number):
+        publisher.publish(evolve(bundle(), run=run_facts(f"writer-{number}")), tmp_path)
+
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda _: publisher.publish(bundle(), tmp_path), range(60)))
+        list(pool.map(publish, range(60)))
     prune(tmp_path, 5)
     assert 5 == len(find_bundles(tmp_path))
+
+
+def test_a_report_of_a_bundle_that_was_swept_away(tmp_path):
+    """It is not written, and that is no failure; without a limit it would be one."""
+    directory = tmp_path / "gone"
+    Publisher(keep=1).render(bundle(), directory)
+    assert not directory.exists()
+    with pytest.raises(OutputError):
+        Publisher().render(bundle(), directory)
 
 
 def test_a_recording_keeps_at_most_twice_as_many(tmp_path):

@@ -185,13 +185,17 @@ def _remove(path: Path) -> bool:
     """
     with suppress(FileNotFoundError):
         with _opened(path) as directory:
-            for name in sorted(_names(directory)):
+            for name in sorted(_names(directory), key=_is_no_bundle):
                 if name in OWN_FILES or _TEMPORARY.fullmatch(name):
                     os.unlink(name, dir_fd=directory)
         with suppress(OSError):  # something new lies in it: then it is not ours alone
             path.rmdir()
             return True
     return False
+
+
+def _is_no_bundle(name: str) -> bool:
+    return name not in (BUNDLE_FILE, PACKED_FILE)
 
 
 @contextmanager
