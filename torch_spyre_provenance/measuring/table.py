@@ -26,8 +26,7 @@ _HEAD = (
 
 def cost_table(comparisons: Iterable[Comparison]) -> str:
     """Return a Markdown table of what each condition costs against the base."""
-    rows = [_HEAD, tuple("---" for _ in _HEAD), *map(_cells, comparisons)]
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    return _table([_HEAD, tuple("---" for _ in _HEAD), *map(_cells, comparisons)])
 
 
 def summary_table(comparisons: Iterable[Comparison], condition: str) -> str:
@@ -44,15 +43,13 @@ def summary_table(comparisons: Iterable[Comparison], condition: str) -> str:
     }
     subjects = list(dict.fromkeys(subject for subject, _ in cells))
     works = list(dict.fromkeys(work for _, work in cells))
-    rows = [
+    head = [
         (condition, *works),
         ("---", *("--:" for _ in works)),
-        *(
-            (name, *(cells.get((name, work), "") for work in works))
-            for name in subjects
-        ),
     ]
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    return _table(
+        head + [(s, *(cells.get((s, work), "") for work in works)) for s in subjects]
+    )
 
 
 def facts_text(facts: Mapping[str, str]) -> str:
@@ -71,8 +68,16 @@ def range_text(interval: Interval) -> str:
 
 
 def _cell(found: Comparison) -> str:
-    own = f", own {100 * found.own:.1f} %" if found.own else ""
+    own = f", own {_own(found)}" if found.own else ""
     return f"{percent(found.cpu.value)} ({_ends(found.cpu)}){own}"
+
+
+def _own(found: Comparison) -> str:
+    return f"{100 * found.own:.1f} %" if found.own else ""
+
+
+def _table(rows: Iterable[tuple[str, ...]]) -> str:
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
 def _ends(interval: Interval) -> str:
@@ -88,7 +93,7 @@ def _cells(found: Comparison) -> tuple[str, ...]:
         found.condition,
         percent(found.cpu.value),
         range_text(found.cpu),
-        f"{100 * found.own:.1f} %" if found.own else "",
+        _own(found),
         percent(found.wall.value),
         f"{found.seconds:.3f}",
         f"{found.peak / _MIB:+.1f}",

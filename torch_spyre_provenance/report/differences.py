@@ -14,6 +14,7 @@ from ..model import spec_path_text
 from .escape import visible
 
 _LONGEST = 4096
+_REGRESSION = "regression: see the lines that begin with !"
 
 
 def difference_text(found: Difference) -> str:
@@ -58,7 +59,7 @@ def mapping_text(found: MappingDifference) -> str:
     ]
     rows = [row for what, each in changes for row in _change_lines(what, each)]
     if found.is_regression:
-        rows.append("regression: see the lines that begin with !")
+        rows.append(_REGRESSION)
     return "\n".join(visible(row, _LONGEST) for row in rows)
 
 
@@ -88,7 +89,7 @@ def _lines(found: Difference) -> Iterator[str]:
         mark = "!" if change.after > change.before else " "
         yield f"{mark} losses   {change.what}: {change.before} -> {change.after}"
     if found.is_regression:
-        yield "regression: see the lines that begin with !"
+        yield _REGRESSION
 
 
 def _count_lines(found: Difference) -> Iterator[str]:

@@ -115,6 +115,17 @@ def exact_int(value: Any, _: object = None) -> int:
     return value
 
 
+def exact_object(value: Any) -> dict[str, Any]:
+    """Return a value that is a JSON object.
+
+    Raises:
+        TypeError: It is something else.
+    """
+    if type(value) is not dict:
+        raise TypeError(f"expected an object, found {kind_of(value)}")
+    return value
+
+
 def _structure_bool(value: Any, _: object = None) -> bool:
     if type(value) is not bool:
         raise TypeError(f"expected true or false, found {kind_of(value)}")
@@ -152,7 +163,7 @@ def _structure_strings(value: Any, _: object) -> tuple[str, ...]:
                 break
         else:
             return tuple(value)
-    return tuple([exact_str(item) for item in _checked_list(value)])
+    return tuple([exact_str(item) for item in exact_list(value)])
 
 
 def _is_pair(cls: object) -> bool:
@@ -160,7 +171,7 @@ def _is_pair(cls: object) -> bool:
 
 
 def _structure_pair(value: Any, _: object) -> tuple[str, str]:
-    items = _checked_list(value)
+    items = exact_list(value)
     if len(items) != 2:
         raise ValueError(f"expected a pair, found a list of {len(items)}")
     return exact_str(items[0]), exact_str(items[1])
@@ -179,7 +190,7 @@ def _sequence_hook(converter: Converter, cls: Any, *, list_defects: bool) -> Hoo
         if not found:
             # Looked up at the first use: a handle holds handles.
             found.append(converter.get_structure_hook(wanted))
-        entries, hook = _checked_list(value), found[0]
+        entries, hook = exact_list(value), found[0]
         if not entries:
             return ()
         if list_defects:
@@ -229,7 +240,13 @@ def _sequence_writer(converter: Converter, cls: Any) -> Callable[[Any], list[Any
     return unstructure
 
 
-def _checked_list(value: Any) -> list[Any]:
+def exact_list(value: Any) -> list[Any]:
+    """Return a value that is a list, and no longer than the reader allows.
+
+    Raises:
+        TypeError: It is something else.
+        ValueError: It is too long.
+    """
     if type(value) is not list:
         raise TypeError(f"expected a list, found {kind_of(value)}")
     if len(value) > MAX_ITEMS:

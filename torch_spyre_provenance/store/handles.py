@@ -8,7 +8,14 @@ from attrs import asdict
 
 from ..errors import BundleFormatError
 from ..model import DebugHandle, ProvenanceTransform, SourceLoc
-from .exact import check_handle_depth, exact_int, exact_str, handle_number, kind_of
+from .exact import (
+    check_handle_depth,
+    exact_int,
+    exact_list,
+    exact_object,
+    exact_str,
+    handle_number,
+)
 
 
 def handle_json(handle: DebugHandle) -> dict[str, Any]:
@@ -63,7 +70,7 @@ def parse_handle(value: object) -> DebugHandle:
 
 
 def _handle(value: object) -> DebugHandle:
-    plain = _object(value)
+    plain = exact_object(value)
     number = plain["id"]
     context = plain.get("fusion_context")
     return DebugHandle(
@@ -82,7 +89,7 @@ def _handle(value: object) -> DebugHandle:
 def _source(value: object) -> SourceLoc | None:
     if value is None:
         return None
-    plain = _object(value)
+    plain = exact_object(value)
     return SourceLoc(
         file=exact_str(plain["file"]),
         start_line=exact_int(plain["start_line"]),
@@ -93,7 +100,7 @@ def _source(value: object) -> SourceLoc | None:
 
 
 def _transform(value: object) -> ProvenanceTransform:
-    plain = _object(value)
+    plain = exact_object(value)
     return ProvenanceTransform(
         kind=exact_str(plain["kind"]),
         pass_name=exact_str(plain["pass_name"]),
@@ -101,18 +108,8 @@ def _transform(value: object) -> ProvenanceTransform:
     )
 
 
-def _object(value: object) -> dict[str, Any]:
-    if type(value) is not dict:
-        raise TypeError(f"expected an object, found {kind_of(value)}")
-    return value
-
-
 def _list(value: object) -> list[Any]:
-    if value is None:
-        return []
-    if type(value) is not list:
-        raise TypeError(f"expected a list, found {kind_of(value)}")
-    return value
+    return [] if value is None else exact_list(value)
 
 
 def _optional_text(value: object) -> str | None:

@@ -13,8 +13,8 @@ import orjson
 
 from ..errors import BundleFormatError, BundleVersionError
 from ..model.mappings import VERSION, Names, NodeMappings
-from .exact import exact_str, kind_of
-from .limits import MAX_BYTES, MAX_ITEMS
+from .exact import exact_list, exact_object, exact_str
+from .kernel_files import read_regular
 
 _PAIRS = (("preToPost", "postToPre"), ("cppCodeToPost", "postToCppCode"))
 _KEYS = frozenset(key for pair in _PAIRS for key in pair)
@@ -25,15 +25,13 @@ def read_node_mappings(path: Path) -> NodeMappings | None:
     """Read a file; None where it is no such file.
 
     Raises:
-        BundleFormatError: It is one and cannot be read.
+        BundleFormatError: It is one, and not a whole one.
         BundleVersionError: Its version is none that this release knows.
     """
     try:
-        if not path.is_file() or path.stat().st_size > MAX_BYTES:
-            return None
-        data = path.read_bytes()
-    except OSError as error:
-        raise BundleFormatError(f"cannot read {path}: {error.strerror}") from error
+        data = read_regular(path)
+    except OSError:
+        return None  # a directory, or what the reader of bundles has words for
     return parse_node_mappings(data, str(path)) if _is_mappings(data) else None
 
 
@@ -59,7 +57,7 @@ def parse_node_mappings(data: bytes, source: str) -> NodeMappings:
         BundleVersionError: Its version is none that this release knows.
     """
     try:
-        plain = _object(orjson.loads(data))
+        plain = exact_object(orjson.loads(data))
         version = plain.get("version", VERSION)
         if version != VERSION:
             raise BundleVersionError(
@@ -79,22 +77,11 @@ def parse_node_mappings(data: bytes, source: str) -> NodeMappings:
 
 
 def _names(plain: dict[str, Any], key: str) -> Names:
-    found = _object(plain.get(key, {}))
-    return {exact_str(name): _list(others) for name, others in found.items()}
-
-
-def _object(value: Any) -> dict[str, Any]:
-    if type(value) is not dict:
-        raise TypeError(f"expected an object, found {kind_of(value)}")
-    return value
-
-
-def _list(value: Any) -> tuple[str, ...]:
-    if type(value) is not list:
-        raise TypeError(f"expected a list, found {kind_of(value)}")
-    if len(value) > MAX_ITEMS:
-        raise ValueError(f"a list of {len(value)} items; {MAX_ITEMS} is most")
-    return tuple(map(exact_str, value))
+    found = exact_object(plain.get(key, {}))
+    return {
+        exact_str(name): tuple(map(exact_str, exact_list(others)))
+        for name, others in found.items()
+    }
 
 
 def _check_inverse(names: Names, others: Names, key: str) -> None:

@@ -158,7 +158,7 @@ def _candidate(path: Path) -> _Candidate | None:
             is_ours = name in OWN_FILES or _TEMPORARY.fullmatch(name)
             if not is_ours or not stat.S_ISREG(facts.st_mode):
                 return None
-            if name in (BUNDLE_FILE, PACKED_FILE):
+            if _is_bundle(name):
                 if not _begins_as_ours(directory, name):
                     return None
                 is_whole, written = True, facts.st_mtime_ns
@@ -185,7 +185,7 @@ def _remove(path: Path) -> bool:
     """
     with suppress(FileNotFoundError):
         with _opened(path) as directory:
-            for name in sorted(_names(directory), key=_is_no_bundle):
+            for name in sorted(_names(directory), key=_is_bundle, reverse=True):
                 if name in OWN_FILES or _TEMPORARY.fullmatch(name):
                     os.unlink(name, dir_fd=directory)
         with suppress(OSError):  # something new lies in it: then it is not ours alone
@@ -194,8 +194,8 @@ def _remove(path: Path) -> bool:
     return False
 
 
-def _is_no_bundle(name: str) -> bool:
-    return name not in (BUNDLE_FILE, PACKED_FILE)
+def _is_bundle(name: str) -> bool:
+    return name in (BUNDLE_FILE, PACKED_FILE)
 
 
 @contextmanager

@@ -39,7 +39,7 @@ from ..model import (
     Stage,
 )
 from .bundle_dir import SIDECAR_FILE, is_sidecar
-from .exact import exact_int, exact_str, handle_number, kind_of
+from .exact import exact_int, exact_list, exact_object, exact_str, handle_number
 from .handles import parse_handle
 from .limits import MAX_BYTES
 
@@ -95,7 +95,7 @@ def parse_sidecar(data: bytes, source: str = SIDECAR_FILE) -> Sidecar:
         BundleFormatError: It is no sidecar, or not a whole one.
     """
     try:
-        plain = _object(orjson.loads(data))
+        plain = exact_object(orjson.loads(data))
         version = plain["schemaVersion"]
         if version != _VERSION:
             raise BundleVersionError(
@@ -149,33 +149,35 @@ class _Reader:
 
     def _read_handles(self) -> None:
         plain = {
-            exact_str(key): _object(value)
-            for key, value in _object(self.plain["handles"]).items()
+            exact_str(key): exact_object(value)
+            for key, value in exact_object(self.plain["handles"]).items()
         }
         flat = {
             key: parse_handle({**each, "fused_from": []}) for key, each in plain.items()
         }
         for key, each in plain.items():
-            parts = (flat[str(handle_number(n))] for n in _list(each["fused_from"]))
+            parts = (
+                flat[str(handle_number(n))] for n in exact_list(each["fused_from"])
+            )
             self.handles[key] = evolve(flat[key], fused_from=tuple(parts))
 
     def _read_kernels(self) -> None:
-        identities = _object(self.plain["kernelIdentities"])
-        occurrences = _object(self.plain["kernelOccurrences"]).values()
-        for each in map(_object, occurrences):
+        identities = exact_object(self.plain["kernelIdentities"])
+        occurrences = exact_object(self.plain["kernelOccurrences"]).values()
+        for each in map(exact_object, occurrences):
             key = exact_str(each["identityKey"])
             compile_id = exact_str(each["compileId"])
             name = exact_str(each["compilerKernelName"])
             if name in self.keys:
                 name = _suffixed(name, compile_id)
             self.keys[name] = key
-            bindings = _list(_object(identities[key])["specHandleBindings"])
+            bindings = exact_list(exact_object(identities[key])["specHandleBindings"])
             self.kernels.append(self._kernel(name, bindings, compile_id))
 
     def _kernel(self, name: str, bindings: list[Any], compile_id: str) -> Kernel:
         ops = []
-        for binding in map(_object, bindings):
-            path = tuple(exact_int(n) for n in _list(binding["specPath"]))
+        for binding in map(exact_object, bindings):
+            path = tuple(exact_int(n) for n in exact_list(binding["specPath"]))
             handle = self.handles[exact_str(binding["handleId"])]
             ops.append(_op(path, self._named(handle, compile_id)))
         origins = {n for op in ops if op.handle for n in op.handle.ir_chain[:-1]}
@@ -202,13 +204,17 @@ class _Reader:
         return evolve(handle, ir_chain=(*chain, *handle.ir_chain[-1:]))
 
     def _read_projections(self) -> None:
-        for compile_id, value in _object(self.plain["upstreamProjections"]).items():
-            projection = _object(value)
+        for compile_id, value in exact_object(
+            self.plain["upstreamProjections"]
+        ).items():
+            projection = exact_object(value)
             self.joins[exact_str(compile_id)] = exact_str(projection["upstreamJoin"])
-            for name, calls in _object(projection["postToPre"]).items():
+            for name, calls in exact_object(projection["postToPre"]).items():
                 own = _suffixed(name, compile_id)
                 known = own if own in self.nodes else name
-                self.calls.setdefault(known, []).extend(map(exact_str, _list(calls)))
+                self.calls.setdefault(known, []).extend(
+                    map(exact_str, exact_list(calls))
+                )
 
     def _post_node(self, name: str) -> FxNode:
         handle = self.nodes[name]
@@ -235,7 +241,7 @@ class _Reader:
         return self.stacks.setdefault(stack, len(self.stacks))
 
     def _observations(self) -> Iterator[Observation]:
-        counters = _object(self.plain["diagnostics"])
+        counters = exact_object(self.plain["diagnostics"])
         failed = {name: exact_int(n) for name, n in counters.items()}
         for stage in Stage:
             n = failed.get(_COUNTERS.get(stage, ""), 0)
@@ -272,8 +278,8 @@ class _Reader:
         )
 
     def _versions(self) -> Iterator[tuple[str, str]]:
-        for value in _object(self.plain["upstreamProjections"]).values():
-            producer = _object(_object(value)["producer"])
+        for value in exact_object(self.plain["upstreamProjections"]).values():
+            producer = exact_object(exact_object(value)["producer"])
             yield "torch", exact_str(producer["torchVersion"])
             yield "torch_spyre", exact_str(producer["torchSpyreVersion"])
 
@@ -328,15 +334,3 @@ def _presence(is_there: bool | None) -> Presence:  # noqa: FBT001  the finding i
 
 def _suffixed(name: str, compile_id: str) -> str:
     return f"{name}@{compile_id[:8]}"
-
-
-def _object(value: Any) -> Mapping[str, Any]:
-    if type(value) is not dict:
-        raise TypeError(f"expected an object, found {kind_of(value)}")
-    return value
-
-
-def _list(value: Any) -> list[Any]:
-    if type(value) is not list:
-        raise TypeError(f"expected a list, found {kind_of(value)}")
-    return value
