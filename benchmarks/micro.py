@@ -16,13 +16,13 @@ from torch import fx
 
 from torch_spyre_provenance.analysis.attribution import Attributor
 from torch_spyre_provenance.model import parse_stack_trace
-from torch_spyre_provenance.recording.fx import FieldTable, FxReader, StackTable
+from torch_spyre_provenance.recording.fx import FxReader, StackTable
 from torch_spyre_provenance.recording.guard import Guard
 from torch_spyre_provenance.recording.op_specs import ExpressionTexts
 from torch_spyre_provenance.recording.points import Point
 from torch_spyre_provenance.report import markdown
 from torch_spyre_provenance.store.bundle_dir import read_bundle, write_bundle
-from torch_spyre_provenance.store.record import pack, unpack
+from torch_spyre_provenance.store.record import record_of, unpack
 
 from .attribution_cost import bundle_of
 from .overhead_subjects import blocks
@@ -55,7 +55,7 @@ def test_fx_graph(benchmark: Benchmark, graph: fx.Graph) -> None:
     """Reading an FX graph, with tables that are empty at first."""
 
     def read() -> object:
-        reader = FxReader(stacks=StackTable(), fields=FieldTable())
+        reader = FxReader(stacks=StackTable())
         return reader.graph(graph)
 
     benchmark(read)
@@ -86,12 +86,12 @@ def test_guard(benchmark: Benchmark) -> None:
 
 def test_pack(benchmark: Benchmark) -> None:
     """Packing a bundle of 300 ops into a literal."""
-    benchmark(pack, BUNDLE)
+    benchmark(lambda: record_of(BUNDLE).packed())
 
 
 def test_unpack(benchmark: Benchmark) -> None:
     """Making a bundle's text of that literal, as every load of a module does."""
-    packed = pack(BUNDLE)
+    packed = record_of(BUNDLE).packed()
     benchmark(lambda: unpack(packed).with_run(BUNDLE.run))
 
 

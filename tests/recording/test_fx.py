@@ -9,7 +9,6 @@ import torch
 
 from torch_spyre_provenance.model import FX_FIELDS, Presence
 from torch_spyre_provenance.recording.fx import (
-    FieldTable,
     FxReader,
     StackTable,
     module_path,
@@ -22,7 +21,7 @@ TRACE = '  File "/m.py", line 3, in f\n    y = x + x\n        ~~^~~\n'
 
 def reader() -> FxReader:
     """Return a reader with empty tables."""
-    return FxReader(stacks=StackTable(), fields=FieldTable())
+    return FxReader(stacks=StackTable())
 
 
 def graph_of_two() -> torch.fx.Graph:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 
 import pytest
@@ -96,3 +97,20 @@ def test_description_is_one_bounded_line():
     """An exception without text is its type; a long one is cut."""
     assert "RuntimeError" == describe(RuntimeError())
     assert 520 > len(describe(RuntimeError("x" * 10_000)))
+
+
+@pytest.mark.parametrize("collects", [True, False])
+def test_the_collector_waits_and_is_as_it_was(collects):
+    """Inside it is off, within another block too; behind it is as it was before."""
+    guard = Guard()
+    was_on = gc.isenabled()
+    try:
+        gc.enable() if collects else gc.disable()
+        with guard.watch(Point.LOAD):
+            with guard.watch(Point.FILES):
+                assert not gc.isenabled()
+                raise ValueError
+            assert not gc.isenabled()
+        assert gc.isenabled() is collects
+    finally:
+        gc.enable() if was_on else gc.disable()

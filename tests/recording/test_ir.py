@@ -11,7 +11,7 @@ from torch._inductor.virtualized import V
 
 from torch_spyre_provenance.frontends import reference
 from torch_spyre_provenance.frontends.contract import DEVICE
-from torch_spyre_provenance.recording.fx import FieldTable, FxReader, StackTable
+from torch_spyre_provenance.recording.fx import FxReader, StackTable
 from torch_spyre_provenance.recording.ir import IrReader
 
 
@@ -39,10 +39,9 @@ def read():
             V.graph.sizevars._simplify_loops_impl = lambda *a: (
                 merges.append(a) or simplify(*a)
             )
-            fields = FieldTable()
-            fx = FxReader(stacks=StackTable(), fields=fields)
+            fx = FxReader(stacks=StackTable())
             operations = list(V.graph.operations)
-            graph = IrReader(fx=fx, fields=fields).graph(operations, frozenset())
+            graph = IrReader(fx=fx).graph(operations, frozenset())
             found.append((operations, graph, len(merges)))
             del V.graph.sizevars._simplify_loops_impl
             return super().create(*args, **kw)

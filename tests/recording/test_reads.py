@@ -8,7 +8,7 @@ from torch._dynamo.exc import BackendCompilerFailed
 from torch._inductor import config, ir
 from torch._inductor.virtualized import V
 
-from torch_spyre_provenance.recording.fx import FieldTable, FxReader, StackTable
+from torch_spyre_provenance.recording.fx import FxReader, StackTable
 from torch_spyre_provenance.recording.ir import IrReader
 
 
@@ -23,10 +23,7 @@ def lowered(model, *inputs):
     def look(_nodes):
         operations = list(V.graph.operations)
         for as_lowered in (True, False):
-            fields = FieldTable()
-            reader = IrReader(
-                fx=FxReader(stacks=StackTable(), fields=fields), fields=fields
-            )
+            reader = IrReader(fx=FxReader(stacks=StackTable()))
             graph = reader.graph(operations, frozenset(), as_lowered=as_lowered)
             found.append({op.name: op.reads for op in graph.ops})
         found.append(

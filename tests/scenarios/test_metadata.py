@@ -15,7 +15,6 @@ from torch_spyre_provenance.analysis.losses import find_losses
 from torch_spyre_provenance.model import Evidence
 from torch_spyre_provenance.recording.fx import (
     MAX_HISTORY,
-    FieldTable,
     FxReader,
     StackTable,
 )
@@ -65,7 +64,7 @@ def test_metadata_of_another_shape_costs_its_stage_and_no_compile(bundles):
 
 def read(node: torch.fx.Node):
     """Return the record of a node."""
-    return FxReader(stacks=StackTable(), fields=FieldTable()).node(node)
+    return FxReader(stacks=StackTable()).node(node)
 
 
 def with_history(depth: int, width: int) -> torch.fx.Node:

@@ -21,6 +21,7 @@ from ..frontends.discovery import load_front_end
 from ..recording.current import current_session
 from ..recording.installation import register_plain
 from ..recording.points import Point
+from ..recording.stack_room import COMPILE_ROOM, with_room
 from .conditions import Condition, Finish
 from .meter import Meter
 from .samples import Sample
@@ -52,8 +53,14 @@ class Job:
     others: tuple[Any, ...] | None = None
     trains: bool = False
 
+    @with_room(COMPILE_ROOM)
     def call(self, compiled: Callable[..., Any], inputs: tuple[Any, ...]) -> None:
-        """Call a compiled model once; without a card, its kernels are not run."""
+        """Call a compiled model once; without a card, its kernels are not run.
+
+        The interpreter's stack has room for a compile. Without, a compile takes longer,
+        and a single frame more or less changes by how much: by several times what is
+        to be measured.
+        """
         with torch.set_grad_enabled(self.trains), suppress(LaunchError):
             result = compiled(*inputs)
             if self.trains:

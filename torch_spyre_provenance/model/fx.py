@@ -16,7 +16,7 @@ FX_FIELDS = (
 """The `Node.meta` keys whose presence is tracked, in the report's order."""
 
 
-@frozen(kw_only=True)
+@frozen(kw_only=True, cache_hash=True)
 class Field:
     """The finding for one tracked field of one object.
 
@@ -31,7 +31,7 @@ class Field:
     type: str | None = None
 
 
-@frozen(kw_only=True)
+@frozen(kw_only=True, cache_hash=True)
 class ModuleCall:
     """One `nn.Module` on the way from the root to a node.
 

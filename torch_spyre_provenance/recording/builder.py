@@ -22,7 +22,7 @@ from ..model import (
     Replacement,
     RunFacts,
 )
-from .fx import FieldTable, FxReader, StackTable
+from .fx import FxReader, StackTable
 from .guard import Guard
 from .ir import IrReader
 from .node_hooks import RewriteRecorder
@@ -134,15 +134,13 @@ class CompileBuilder:
     kind: CompileKind = CompileKind.INFERENCE
     devices: tuple[str, ...] = ()
     error: str | None = None
-    fields: FieldTable = field(factory=FieldTable, init=False)
     fx: FxReader = field(init=False)
     ir: IrReader = field(init=False)
-    op_specs: OpSpecReader = field(init=False)
+    op_specs: OpSpecReader = field(factory=OpSpecReader, init=False)
 
     def __attrs_post_init__(self) -> None:
-        self.fx = FxReader(stacks=self.stacks, fields=self.fields)
-        self.ir = IrReader(fx=self.fx, fields=self.fields)
-        self.op_specs = OpSpecReader(fields=self.fields)
+        self.fx = FxReader(stacks=self.stacks)
+        self.ir = IrReader(fx=self.fx)
 
     def adopt(self, frame: FrameRecord) -> None:
         """Take over what was recorded of the Dynamo graph, before anything else."""

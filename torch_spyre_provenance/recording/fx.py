@@ -10,7 +10,6 @@ from typing import Any
 
 import torch
 from attrs import define, field
-from torch.utils._ordered_set import OrderedSet
 
 from ..model import (
     FX_FIELDS,
@@ -19,12 +18,13 @@ from ..model import (
     FxGraph,
     FxNode,
     ModuleCall,
-    Presence,
     SourceFn,
     Stack,
     parse_stack_trace,
 )
+from .findings import absent, of_value, shared
 from .sources import with_columns
+from .stack_room import RECORDER_ROOM, with_room
 
 COMPUTE = frozenset({"call_function", "call_module", "call_method"})
 """The node kinds that compute something."""
@@ -74,56 +74,16 @@ class StackTable:
 
 
 @define
-class FieldTable:
-    """Findings, shared between the objects that have the same ones."""
-
-    _known: dict[tuple[str, Presence, str | None], Field] = field(
-        factory=dict, init=False
-    )
-
-    def finding(self, name: str, presence: Presence, kind: str | None = None) -> Field:
-        """Return the shared finding with these three parts."""
-        key = (name, presence, kind)
-        known = self._known.get(key)
-        if known is None:
-            known = self._known[key] = Field(name=name, presence=presence, type=kind)
-        return known
-
-    def of_value(self, name: str, value: object) -> Field:
-        """Return the finding for a slot that exists and holds `value`."""
-        if value is None:
-            return self.finding(name, Presence.EMPTY)
-        presence = Presence.POPULATED if is_populated(value) else Presence.EMPTY
-        return self.finding(name, presence, type(value).__name__)
-
-
-def is_populated(value: object) -> bool:
-    """Return whether a value is content: not None and no empty text or container."""
-    if value is None:
-        return False
-    if isinstance(value, str | bytes | list | tuple | dict | set | frozenset):
-        return len(value) > 0
-    return len(value) > 0 if isinstance(value, OrderedSet) else True
-
-
-@define
 class FxReader:
     """Turns FX graphs into records, in one walk each.
 
     Attributes:
         stacks: Where stack traces go.
-        fields: Where findings come from.
     """
 
     stacks: StackTable
-    fields: FieldTable
-    _absent: tuple[Field, ...] = field(init=False)
 
-    def __attrs_post_init__(self) -> None:
-        self._absent = tuple(
-            self.fields.finding(name, Presence.ABSENT) for name in FX_FIELDS
-        )
-
+    @with_room(RECORDER_ROOM)
     def graph(self, graph: torch.fx.Graph) -> FxGraph:
         """Return the record of a graph: its compute nodes, inputs and outputs."""
         nodes: list[FxNode] = []
@@ -150,20 +110,23 @@ class FxReader:
             op=node.op,
             target=target_text(node.target),
             inputs=tuple(source.name for source in node.all_input_nodes),
-            fields=self._findings(meta),
+            fields=_findings(meta),
             meta_keys=tuple(sorted(meta)),
             stack=self.stacks.index(trace) if isinstance(trace, str) else None,
-            modules=tuple(_module_calls(meta.get("nn_module_stack"))),
+            modules=_shared(tuple(_module_calls(meta.get("nn_module_stack")))),
             source_fns=tuple(_source_fns(meta.get("source_fn_stack"))),
             original_aten=None if aten is None else target_text(aten),
             from_nodes=tuple(_history(meta.get("from_node"))),
         )
 
-    def _findings(self, meta: dict[str, Any]) -> tuple[Field, ...]:
-        return tuple(
-            self.fields.of_value(name, meta[name]) if name in meta else absent
-            for name, absent in zip(FX_FIELDS, self._absent, strict=True)
+
+def _findings(meta: dict[str, Any]) -> tuple[Field, ...]:
+    return shared(
+        tuple(
+            of_value(name, meta[name]) if name in meta else absent(name)
+            for name in FX_FIELDS
         )
+    )
 
 
 def target_text(target: object) -> str:
@@ -229,6 +192,11 @@ def _module_calls(stack: object) -> Iterator[ModuleCall]:
 def _module_call(path: str, kind: str) -> ModuleCall:
     # All nodes of a module share it and those around it.
     return ModuleCall(path=module_path(path), type=kind)
+
+
+@lru_cache(MAX_MODULE_CALLS)
+def _shared(calls: tuple[ModuleCall, ...]) -> tuple[ModuleCall, ...]:
+    return calls
 
 
 def _class_name(kind: object) -> str:

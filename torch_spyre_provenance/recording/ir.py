@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
 import torch
 from attrs import define, field
 from torch._inductor.ir import ExternKernel, InputsKernel, MultiOutput
 
-from ..model import IR_FIELDS, Field, FxNode, IrGraph, IrOp, Presence
-from .fx import FieldTable, FxReader
+from ..model import IR_FIELDS, Field, FxNode, IrGraph, IrOp
+from .findings import MAX_SHARED, absent, of_value, shared
+from .fx import FxReader
 from .loop_reads import body_reads, reads_in_body_alone
+from .stack_room import RECORDER_ROOM, with_room
 
 _MISSING = object()
 
@@ -22,13 +25,12 @@ class IrReader:
 
     Attributes:
         fx: Reader of the FX nodes that only an origin names.
-        fields: Where findings come from.
     """
 
     fx: FxReader
-    fields: FieldTable
     _reads: dict[int, tuple[Any, tuple[str, ...]]] = field(factory=dict, init=False)
 
+    @with_room(RECORDER_ROOM)
     def graph(
         self,
         operations: Iterable[Any],
@@ -67,8 +69,8 @@ class IrReader:
             type=type(operation).__name__,
             origins=tuple(sorted(node.name for node in _origin_nodes(operation))),
             origin_node=None if origin_node is None else origin_node.name,
-            fields=tuple(self._finding(operation, name) for name in IR_FIELDS),
-            attributes=tuple(sorted(k for k in vars(operation) if k[0] != "_")),
+            fields=shared(tuple([_finding(operation, name) for name in IR_FIELDS])),
+            attributes=_public(tuple(vars(operation))),
             reads=self._read_names(operation, as_lowered=as_lowered),
             mutates=tuple(sorted(_mutated_names(operation))),
             kernel=_extern_name(operation),
@@ -95,13 +97,18 @@ class IrReader:
             self._reads[id(body)] = (body, names)
         return names
 
-    def _finding(self, operation: Any, name: str) -> Field:
-        value = getattr(operation, name, _MISSING)
-        if value is _MISSING:
-            return self.fields.finding(name, Presence.ABSENT)
-        if callable(value):
-            value = value()
-        return self.fields.of_value(name, value)
+
+def _finding(operation: Any, name: str) -> Field:
+    value = getattr(operation, name, _MISSING)
+    if value is _MISSING:
+        return absent(name)
+    return of_value(name, value() if callable(value) else value)
+
+
+@lru_cache(MAX_SHARED)
+def _public(names: tuple[str, ...]) -> tuple[str, ...]:
+    # The operations of a class have the same ones.
+    return tuple(sorted(name for name in names if name[0] != "_"))
 
 
 def buffer_name(operation: Any) -> str | None:

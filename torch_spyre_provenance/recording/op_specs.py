@@ -19,7 +19,7 @@ from ..model import (
     ProvenanceTransform,
     SourceLoc,
 )
-from .fx import FieldTable
+from .findings import of_value, shared
 
 TRACKED = (*FX_FIELDS, *IR_FIELDS, "debug_handle")
 """Fields that are looked for on an OpSpec."""
@@ -36,10 +36,13 @@ class ExpressionTexts:
 
     def text(self, value: object) -> str:
         """Return ``str(value)``."""
+        kind = type(value)
+        if kind is sympy.Symbol:
+            return str(value.name)  # type: ignore[attr-defined]
         if not isinstance(value, sympy.Basic):
             return str(value)
         # The type too: in some releases a float and an integer can be equal.
-        key = (type(value), value)
+        key = (kind, value)
         known = self._known.get(key)
         if known is None:
             known = self._known[key] = str(value)
@@ -52,12 +55,8 @@ class OpSpecReader:
 
     The specs of every torch-spyre release are read by field name, so a field that a
     release lacks is simply not there.
-
-    Attributes:
-        fields: Where findings come from.
     """
 
-    fields: FieldTable
     _texts: ExpressionTexts = field(factory=ExpressionTexts, init=False)
 
     def ops(
@@ -107,10 +106,12 @@ class OpSpecReader:
             loops=loops,
             buffer=_own_buffer(spec, handle) or buffer,
             handle=handle,
-            fields=tuple(
-                self.fields.of_value(name, getattr(spec, name))
-                for name in TRACKED
-                if hasattr(spec, name)
+            fields=shared(
+                tuple(
+                    of_value(name, getattr(spec, name))
+                    for name in TRACKED
+                    if hasattr(spec, name)
+                )
             ),
         )
 

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
-from attrs import define, field, frozen
+from attrs import define, field
 
 from ..model import Created, Loss, PassStep
 from .ir import buffer_name
 
 
-@frozen(kw_only=True)
-class _Seen:
-    """What one operation showed at one moment; the objects are kept to know them by."""
+class _Seen(NamedTuple):
+    """What one operation showed at one moment; the objects are kept to know them by.
+
+    There is one for each operation before and after each pass: a tuple, as that is what
+    Python makes fastest.
+    """
 
     operation: Any
     body: Any
@@ -127,7 +130,7 @@ def _created(op: str, seen: _Seen) -> Created:
 
 
 def _losses(op: str, before: _Seen, after: _Seen) -> Iterable[Loss]:
-    if before.origins - after.origins:
+    if before.origins != after.origins and before.origins - after.origins:
         yield Loss(
             op=op,
             buffer=after.buffer,

@@ -13,7 +13,7 @@ from torch._inductor.custom_graph_pass import CustomGraphModulePass, CustomGraph
 from ..frontends.contract import DEVICE, FrontEnd, PassSequence
 from . import compat
 from .current import current_session
-from .fx import FieldTable, FxReader, source_digest, uses_device
+from .fx import FxReader, source_digest, uses_device
 from .points import Point
 from .session import Session
 
@@ -61,7 +61,7 @@ def record_pre_grad(session: Session, graph: torch.fx.Graph) -> None:
         return
     with frame.guard.watch(Point.PRE_GRAD):
         frame.digest = source_digest(graph)
-        frame.graph = FxReader(stacks=frame.stacks, fields=FieldTable()).graph(graph)
+        frame.graph = FxReader(stacks=frame.stacks).graph(graph)
 
 
 class WatchPass(CustomGraphPass):

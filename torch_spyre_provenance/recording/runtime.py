@@ -15,11 +15,11 @@ from ..model import CacheState, KernelFiles
 from ..store.kernel_files import read_kernel_files
 from ..store.record import BundleText, unpack
 from . import run_facts
-from .builder import CompileBuilder
 from .current import current_session
 from .guard import Guard
 from .points import RUN_POINTS, Point
-from .session import Session
+from .session import Generated, Session
+from .stack_room import RECORDER_ROOM, with_room
 
 NO_DIRECTORY = (
     "no kernel has a directory: a runner names none where the device lacks an op of "
@@ -84,18 +84,20 @@ class ModuleLoad:
         Args:
             scope: The module's globals.
         """
-        text = self.text
-        if text is None:
-            return
-        with self.session.guard.watch(Point.LOAD):
-            builder = self.session.claim(text)
-            files = tuple(self._files())
-            bundle = self._bundle(text, builder, scope.get("__file__"), files)
-            if builder is not None:
-                self.session.close(builder)
-            hit = builder is None
-            self.session.trace_log.add(bundle, self.session.guard, is_hit=hit)
-            self.session.write(bundle)
+        if self.text is not None:
+            with self.session.guard.watch(Point.LOAD):
+                self._publish(self.text, scope.get("__file__"))
+
+    @with_room(RECORDER_ROOM)
+    def _publish(self, text: str, module: str | None) -> None:
+        generated = self.session.claim(text)
+        files = tuple(self._files())
+        bundle = self._bundle(text, generated, module, files)
+        if generated is not None:
+            self.session.close(generated.builder)
+        hit = generated is None
+        self.session.trace_log.add(bundle, self.session.guard, is_hit=hit)
+        self.session.write(bundle)
 
     def _files(self) -> list[KernelFiles]:
         found: list[KernelFiles] = []
@@ -112,16 +114,16 @@ class ModuleLoad:
     def _bundle(
         self,
         text: str,
-        builder: CompileBuilder | None,
+        generated: Generated | None,
         module: str | None,
         files: tuple[KernelFiles, ...],
     ) -> BundleText:
-        record = unpack(text)
+        record = unpack(text) if generated is None else generated.record
         run = run_facts.collect(
-            builder,
+            None if generated is None else generated.builder,
             self.guard.observations(RUN_POINTS, {Point.FILES.value: NO_DIRECTORY}),
             graph=record.graph,
-            cache=CacheState.HIT if builder is None else CacheState.MISS,
+            cache=CacheState.HIT if generated is None else CacheState.MISS,
             module=module,
             files=files,
             versions=self.session.versions(),

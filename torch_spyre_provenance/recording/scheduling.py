@@ -14,6 +14,7 @@ from .builder import CompileBuilder
 from .ir import buffer_name
 from .op_specs import declared_fields, unimplemented
 from .points import Point
+from .stack_room import RECORDER_ROOM, with_room
 
 
 @cache
@@ -61,6 +62,7 @@ def current_builder() -> CompileBuilder | None:
     return None
 
 
+@with_room(RECORDER_ROOM)
 def record_kernel(
     builder: CompileBuilder, name: str, node_schedule: Any, kernel: Any
 ) -> None:

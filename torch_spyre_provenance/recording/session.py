@@ -12,7 +12,7 @@ from torch._dynamo.exc import BackendCompilerFailed
 
 from ..frontends.contract import DEVICE, FrontEnd
 from ..model import Bundle, Observation
-from ..store.record import BundleText, text_of
+from ..store.record import BundleText, Record, text_of
 from . import compat, run_facts
 from .builder import CompileBuilder, FrameRecord, Frames
 from .current import current_session
@@ -55,6 +55,14 @@ class _Unrendered:
     pid: int = field(factory=os.getpid)
 
 
+@frozen(kw_only=True)
+class Generated:
+    """A compile whose module has been generated, and what the module carries of it."""
+
+    builder: CompileBuilder
+    record: Record
+
+
 def _nothing() -> None:
     """Keep no callbacks."""
 
@@ -95,7 +103,7 @@ class Session:
     _bundles: list[RecordedBundle] = field(factory=list, init=False)
     _unrendered: list[_Unrendered] = field(factory=list, init=False)
     _open: list[CompileBuilder] = field(factory=list, init=False)
-    _generated: dict[str, CompileBuilder] = field(factory=dict, init=False)
+    _generated: dict[str, Generated] = field(factory=dict, init=False)
     _local: threading.local = field(factory=threading.local, init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -175,12 +183,12 @@ class Session:
         """Return the record that a graph of this thread claimed last, or None."""
         return getattr(self._local, "lowering", None)
 
-    def generated(self, text: str, builder: CompileBuilder) -> None:
+    def generated(self, text: str, builder: CompileBuilder, record: Record) -> None:
         """Note that `text` was put into a generated module on behalf of `builder`."""
         with self._lock:
-            self._generated[text] = builder
+            self._generated[text] = Generated(builder=builder, record=record)
 
-    def claim(self, text: str) -> CompileBuilder | None:
+    def claim(self, text: str) -> Generated | None:
         """Return the compile that generated a module in this process, once.
 
         None means that the module came from a cache.
@@ -272,8 +280,8 @@ class Session:
             taken = [each for each in self._open if each.thread == thread]
             self._open = [each for each in self._open if each.thread != thread]
             self._generated = {
-                text: builder
-                for text, builder in self._generated.items()
-                if builder.thread != thread
+                text: each
+                for text, each in self._generated.items()
+                if each.builder.thread != thread
             }
         return taken

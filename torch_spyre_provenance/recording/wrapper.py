@@ -8,11 +8,12 @@ from typing import Any
 
 from torch._inductor.virtualized import V
 
-from ..store.record import pack
+from ..store.record import Record, record_of
 from . import compat
 from .builder import EMPTY_RUN, CompileBuilder, kind_of
 from .current import current_session
 from .points import Point
+from .stack_room import RECORDER_ROOM, with_room
 
 RUNTIME = "torch_spyre_provenance.recording.runtime"
 """The module that generated code imports; its name is part of cached entries."""
@@ -78,12 +79,19 @@ def provenance_wrapper(base: type[Any]) -> type[Any]:
             session = current_session()
             if session is not None and self.provenance is not None:
                 with session.guard.watch(Point.EMBED):
-                    text = pack(self.provenance.build(EMPTY_RUN))
+                    record, text = embedded(self.provenance)
                     self.header.writeline(f"async_compile.provenance({text!r})")
-                    session.generated(text, self.provenance)
+                    session.generated(text, self.provenance, record)
             return super().generate(is_inference)
 
     return ProvenanceWrapper
+
+
+@with_room(RECORDER_ROOM)
+def embedded(builder: CompileBuilder) -> tuple[Record, str]:
+    """Return the record of a compile, and the literal that its module carries."""
+    record = record_of(builder.build(EMPTY_RUN))
+    return record, record.packed()
 
 
 def record_graph(builder: CompileBuilder) -> None:

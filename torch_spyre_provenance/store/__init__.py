@@ -11,7 +11,7 @@ from .bundle_dir import (
 )
 from .codec import dumps, loads
 from .handles import handle_json, parse_handle
-from .record import pack, unpack
+from .record import record_of, unpack
 
 __all__ = [
     "BUNDLE_FILE",
@@ -20,9 +20,9 @@ __all__ = [
     "find_bundles",
     "handle_json",
     "loads",
-    "pack",
     "parse_handle",
     "read_bundle",
+    "record_of",
     "unpack",
     "write_bundle",
 ]

@@ -13,6 +13,7 @@ from typing import Any, get_args, get_origin
 
 import orjson
 from cattrs import Converter
+from cattrs.fns import identity
 from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
 
 from ..model import (
@@ -37,6 +38,9 @@ _INT_BITS = 63
 _ID_DIGITS = 19
 _ENUMS = (CacheState, CompileKind, Presence, Redaction, Stage)
 _REPEATED = (Dim, Field, Frame, FromNode, ModuleCall, SourceFn)
+_SHARED = (Field, ModuleCall)
+"""Whose tuples are the same few objects all over a bundle."""
+
 _SHARED_VALUES = 1 << 14
 
 
@@ -71,10 +75,10 @@ def make_converter(*, list_defects: bool) -> Converter:
     converter.register_unstructure_hook_factory(
         _is_sequence, lambda cls: _sequence_writer(converter, cls)
     )
+    # `identity` itself: cattrs generates no call for it.
     for enum in _ENUMS:
-        converter.register_unstructure_hook(enum, _as_it_is)
-    converter.register_unstructure_hook_func(_is_pair, _as_it_is)
-    converter.register_unstructure_hook_func(_is_strings, _as_it_is)
+        converter.register_unstructure_hook(enum, identity)
+    converter.register_unstructure_hook_func(_is_plain, identity)
     _register_handle(converter)
     return converter
 
@@ -166,6 +170,16 @@ def _structure_strings(value: Any, _: object) -> tuple[str, ...]:
     return tuple([exact_str(item) for item in exact_list(value)])
 
 
+def _is_plain(cls: object) -> bool:
+    """Return whether JSON writers take the values of a type as they are."""
+    if cls in _SCALARS:
+        return True
+    if _is_optional(cls) or _is_sequence(cls):
+        parts = (arg for arg in get_args(cls) if arg not in (types.NoneType, ...))
+        return all(map(_is_plain, parts))
+    return _is_pair(cls)
+
+
 def _is_pair(cls: object) -> bool:
     return get_origin(cls) is tuple and get_args(cls) == (str, str)
 
@@ -227,17 +241,34 @@ def _optional_hook(converter: Converter, cls: Any) -> Hook:
 
 
 def _sequence_writer(converter: Converter, cls: Any) -> Callable[[Any], list[Any]]:
+    item = get_args(cls)[0]
     found: list[Callable[[Any], Any]] = []
 
     def unstructure(values: Any) -> list[Any]:
         if not values:
             return []
         if not found:
-            found.append(converter.get_unstructure_hook(get_args(cls)[0]))
+            found.append(converter.get_unstructure_hook(item))
         write = found[0]
         return [write(value) for value in values]
 
-    return unstructure
+    return _once(unstructure) if item in _SHARED else unstructure
+
+
+def _once(unstructure: Callable[[Any], list[Any]]) -> Callable[[Any], list[Any]]:
+    """Write each object once, and return the very same list for it again."""
+    known: dict[int, tuple[Any, list[Any]]] = {}
+
+    def write(values: Any) -> list[Any]:
+        # The entry keeps the object: nothing else can have its identity.
+        entry = known.get(id(values))
+        if entry is None:
+            if len(known) == _SHARED_VALUES:
+                known.clear()
+            entry = known[id(values)] = (values, unstructure(values))
+        return entry[1]
+
+    return write
 
 
 def exact_list(value: Any) -> list[Any]:
@@ -251,10 +282,6 @@ def exact_list(value: Any) -> list[Any]:
         raise TypeError(f"expected a list, found {kind_of(value)}")
     if len(value) > MAX_ITEMS:
         raise ValueError(f"a list of {len(value)} items; {MAX_ITEMS} is most")
-    return value
-
-
-def _as_it_is(value: Any) -> Any:
     return value
 
 

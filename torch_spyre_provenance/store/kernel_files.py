@@ -25,7 +25,7 @@ _TO_HANDLE = re.compile(
 _DECODER = json.JSONDecoder()
 _MOST_OF_HANDLE = 8_192
 _ABSENT = object()
-_EXECUTES = re.compile(r'sdsc_filename\s*=\s*"([^"]+)"')
+_EXECUTES, _FILE_NAME = "sdsc_filename", re.compile(r'\s*=\s*"([^"]+)"')
 
 
 def read_kernel_files(kernel: str, directory: Path) -> KernelFiles:
@@ -62,7 +62,9 @@ def _executes(path: Path) -> tuple[str, ...]:
         text = read_regular(path).decode("utf-8", "replace")
     except FileNotFoundError:
         return ()
-    return tuple(_EXECUTES.findall(text))
+    _, *executed = text.split(_EXECUTES)
+    matches = map(_FILE_NAME.match, executed)
+    return tuple(match[1] for match in matches if match is not None)
 
 
 def read_documents(files: Iterable[KernelFiles]) -> Mapping[str, str]:
@@ -160,7 +162,7 @@ def _first_value(data: bytes) -> tuple[str, object] | None:
     start = data[match.end() : match.end() + _MOST_OF_HANDLE]
     with suppress(ValueError):  # it goes on behind that
         handle, _ = _DECODER.raw_decode(start.decode("utf-8", "ignore"))
-        return json.loads(match[1]), handle
+        return orjson.loads(match[1]), handle
     return None
 
 
