@@ -146,6 +146,7 @@ def record_chain(n_ops: int, work: Path) -> tuple[Bundle, Path, dict[str, float]
 
     from torch_spyre_provenance.activation import record
     from torch_spyre_provenance.recording.points import Point
+    from torch_spyre_provenance.recording.stack_room import COMPILE_ROOM, with_room
 
     scope: dict[str, Callable[..., object]] = {}
     file = work / "chain.py"
@@ -156,7 +157,7 @@ def record_chain(n_ops: int, work: Path) -> tuple[Bundle, Path, dict[str, float]
         before = recording.spent()
         x = torch.ones(2, 64).half().to("spyre")
         with torch.no_grad():
-            torch.compile(scope["chain"])(x, x)
+            with_room(COMPILE_ROOM)(torch.compile(scope["chain"]))(x, x)
         spent = recording.spent()
     (done,) = recording.bundles
     if done.path is None:

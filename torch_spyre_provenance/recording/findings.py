@@ -8,6 +8,8 @@ from torch.utils._ordered_set import OrderedSet
 
 from ..model import Field, Presence
 
+_SIZED = (str, bytes, list, tuple, dict, set, frozenset)
+
 MAX_SHARED = 10_000
 """Most findings, and most tuples of them, that are kept from compile to compile."""
 
@@ -38,8 +40,6 @@ def _found(name: str, kind: str | None, *, is_populated: bool) -> Field:
 
 def is_populated(value: object) -> bool:
     """Return whether a value is content: not None and no empty text or container."""
-    if value is None:
-        return False
-    if isinstance(value, str | bytes | list | tuple | dict | set | frozenset):
+    if isinstance(value, _SIZED) or type(value) is OrderedSet:
         return len(value) > 0
-    return len(value) > 0 if isinstance(value, OrderedSet) else True
+    return value is not None

@@ -29,6 +29,7 @@ from .stack_room import RECORDER_ROOM, with_room
 COMPUTE = frozenset({"call_function", "call_module", "call_method"})
 """The node kinds that compute something."""
 
+_ATEN = (torch._ops.OpOverload, torch._ops.OpOverloadPacket)
 _PATH_PARTS = re.compile(r"[^.\[\]'\"]+")
 
 MAX_HISTORY = 64
@@ -136,7 +137,7 @@ def target_text(target: object) -> str:
     """
     if isinstance(target, str):
         return target
-    if isinstance(target, torch._ops.OpOverload | torch._ops.OpOverloadPacket):
+    if isinstance(target, _ATEN):
         return str(target)
     name = getattr(target, "__qualname__", None) or getattr(target, "__name__", None)
     if name is None:

@@ -6,8 +6,8 @@ import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-import sympy
 from attrs import define, field
+from sympy import Basic, Integer, Symbol
 
 from ..model import (
     FX_FIELDS,
@@ -32,15 +32,17 @@ class ExpressionTexts:
     Sympy's printer costs more than the rest of a record together.
     """
 
-    _known: dict[tuple[type, sympy.Basic], str] = field(factory=dict, init=False)
+    _known: dict[tuple[type, Basic], str] = field(factory=dict, init=False)
 
     def text(self, value: object) -> str:
         """Return ``str(value)``."""
         kind = type(value)
-        if kind is sympy.Symbol:
-            return str(value.name)  # type: ignore[attr-defined]
-        if not isinstance(value, sympy.Basic):
+        if not isinstance(value, Basic):
             return str(value)
+        if kind is Symbol:
+            return str(value.name)
+        if isinstance(value, Integer):
+            return str(value.p)
         # The type too: in some releases a float and an integer can be equal.
         key = (kind, value)
         known = self._known.get(key)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import torch
@@ -44,7 +44,7 @@ class PassRecorder:
 
     def begin(self, operations: Iterable[Any]) -> None:
         """Note the operations as they enter a pass."""
-        self._before = _look(operations)
+        self._before = _look(operations, self._before)
 
     def end(self, name: str, operations: Iterable[Any]) -> None:
         """Note the operations as they leave a pass, and what it did to them.
@@ -53,7 +53,8 @@ class PassRecorder:
             name: The pass's name.
             operations: The graph's operations now.
         """
-        before, after = self._before, _look(operations)
+        before = self._before
+        after = _look(operations, before)
         known = _before_names(before, after)
         step = PassStep(
             name=name,
@@ -70,7 +71,7 @@ class PassRecorder:
             losses=tuple(
                 loss
                 for op, seen in after.items()
-                if op in known
+                if op in known and seen is not before[known[op]]
                 for loss in _losses(op, before[known[op]], seen)
             ),
         )
@@ -80,17 +81,28 @@ class PassRecorder:
         self._before = after
 
 
-def _look(operations: Iterable[Any]) -> dict[str, _Seen]:
-    return {
-        operation.get_operation_name(): _Seen(
-            operation=operation,
-            body=getattr(operation, "data", None),
-            buffer=buffer_name(operation),
-            origins=frozenset(getattr(operation, "origins", None) or ()),
-            origin_node=getattr(operation, "origin_node", None),
-        )
-        for operation in operations
-    }
+def _look(operations: Iterable[Any], before: Mapping[str, _Seen]) -> dict[str, _Seen]:
+    """Return what the operations show; the very same object where it is as before."""
+    found: dict[str, _Seen] = {}
+    for operation in operations:
+        name = operation.get_operation_name()
+        body = getattr(operation, "data", None)
+        buffer = buffer_name(operation)
+        origins = getattr(operation, "origins", None) or ()
+        origin_node = getattr(operation, "origin_node", None)
+        known = before.get(name)
+        if (
+            known is None
+            or known.operation is not operation
+            or known.body is not body
+            or known.origin_node is not origin_node
+            or known.buffer != buffer
+            or len(known.origins) != len(origins)
+            or not known.origins.issuperset(origins)
+        ):
+            known = _Seen(operation, body, buffer, frozenset(origins), origin_node)
+        found[name] = known
+    return found
 
 
 def _before_names(before: dict[str, _Seen], after: dict[str, _Seen]) -> dict[str, str]:
@@ -130,7 +142,7 @@ def _created(op: str, seen: _Seen) -> Created:
 
 
 def _losses(op: str, before: _Seen, after: _Seen) -> Iterable[Loss]:
-    if before.origins != after.origins and before.origins - after.origins:
+    if before.origins - after.origins:
         yield Loss(
             op=op,
             buffer=after.buffer,

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import gc
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from typing import Any, NoReturn, TypeVar
 
 import orjson
+from attrs import fields, has
 from cattrs import Converter, transform_error
 from cattrs.errors import BaseValidationError, ForbiddenExtraKeysError
 
@@ -25,6 +26,7 @@ from .limits import MAX_BYTES, MAX_DEFECTS
 from .migrations import migrate
 
 _T = TypeVar("_T")
+Write = Callable[[bytes], object]
 _DEFECTIVE = (
     TypeError,
     ValueError,
@@ -34,7 +36,10 @@ _DEFECTIVE = (
     BaseValidationError,
     ForbiddenExtraKeysError,
 )
-_LONG_KEYS = frozenset({"nodes", "ops", "files", "sdsc", "observations"})
+_LONG_NAMES = frozenset({"nodes", "ops", "files", "sdsc", "observations"})
+_RUN = "run"
+_APART = ("schema_version", _RUN)
+_NEXT = b",\n"
 _TOO_DEEP = "nested too deeply"
 
 
@@ -52,7 +57,7 @@ def dumps(bundle: Bundle) -> bytes:
         hold it) is written as ``\udc80`` escapes.
     """
     head, tail = around_run(bundle)
-    return head + run_text(bundle.run) + tail
+    return b"".join((head, run_text(bundle.run), tail))
 
 
 def loads(data: bytes, source: str = "bundle.json") -> Bundle:
@@ -80,20 +85,24 @@ def around_run(bundle: Bundle) -> tuple[bytes, bytes]:
     Args:
         bundle: The bundle; its `run` counts for nothing.
     """
+    head, tail = [b'{\n"schema_version": %d' % bundle.schema_version], []
     with _gc_paused():
-        plain = _fast().unstructure(bundle)
-        version = plain.pop("schema_version")
-        del plain["run"]
-        before = [_row(key, plain[key]) for key in sorted(plain) if key < "run"]
-        after = [_row(key, plain[key]) for key in sorted(plain) if key > "run"]
-    head = [b'{\n"schema_version": %d' % version, *before, b'"run": ']
-    return b",\n".join(head), b",\n".join([b"", *after]) + b"\n}\n"
+        for name in _names(Bundle):
+            if name not in _APART:
+                pieces = head if name < _RUN else tail
+                pieces.append(_NEXT)
+                _write_row(pieces.append, name, getattr(bundle, name))
+    head += (_NEXT, b'"run": ')
+    tail.append(b"\n}\n")
+    return b"".join(head), b"".join(tail)
 
 
 def run_text(run: RunFacts) -> bytes:
     """Return the canonical text of a bundle's `run`."""
+    pieces: list[bytes] = []
     with _gc_paused():
-        return _expanded(_fast().unstructure(run))
+        _write(pieces.append, run)
+    return b"".join(pieces)
 
 
 def defects_of(error: BaseException) -> list[str]:
@@ -140,18 +149,56 @@ def _json(value: object) -> bytes:
         return text.encode("ascii")
 
 
-def _row(key: str, value: object) -> bytes:
-    return _json(key) + b": " + _expanded(value)
+def _write_row(write: Write, name: str, value: object) -> None:
+    write(b'"%b": ' % name.encode("ascii"))
+    _write(write, value)
 
 
-def _expanded(value: object) -> bytes:
-    """Return JSON in which every item of the long lists stands on its own line."""
-    if type(value) is dict and not _LONG_KEYS.isdisjoint(value):
-        rows = [_row(name, value[name]) for name in sorted(value)]
-        return b"{\n" + b",\n".join(rows) + b"\n}"
-    if isinstance(value, tuple | list) and value and type(value[0]) is not str:
-        return b"[\n" + b",\n".join([_expanded(item) for item in value]) + b"\n]"
-    return _json(value)
+def _write(write: Write, value: object) -> None:
+    """Write JSON in which every item of the long lists stands on its own line.
+
+    A bundle can be large: it never is one tree of plain values, and its pieces are put
+    together once.
+
+    Args:
+        write: Takes the pieces.
+        value: A part of a bundle.
+    """
+    if type(value) is tuple and value and type(value[0]) is not str:
+        before = b"[\n"
+        for item in value:
+            write(before)
+            _write(write, item)
+            before = _NEXT
+        write(b"\n]")
+    else:
+        _writer(type(value))(write, value)
+
+
+@cache
+def _writer(cls: type) -> Callable[[Write, Any], object]:
+    """Return what writes the values of a type that are no long lists themselves."""
+    if not has(cls):
+        return lambda write, value: write(_json(value))
+    names = _names(cls)
+    if _LONG_NAMES.isdisjoint(names):
+        plain = _fast().get_unstructure_hook(cls)
+        return lambda write, value: write(_json(plain(value)))
+
+    def write_rows(write: Write, value: object) -> None:
+        before = b"{\n"
+        for name in names:
+            write(before)
+            _write_row(write, name, getattr(value, name))
+            before = _NEXT
+        write(b"\n}")
+
+    return write_rows
+
+
+@cache
+def _names(cls: type) -> tuple[str, ...]:
+    return tuple(sorted(each.name for each in fields(cls)))
 
 
 def _parse(data: bytes, source: str) -> dict[str, Any]:
