@@ -68,7 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
     found = [
-        measure(size, options.repeats if size <= options.once_above else 1)
+        measure(size, options.repeats)
         for size in sorted(options.sizes)
         for _ in range(options.compiles if size <= options.once_above else 1)
     ]

@@ -79,30 +79,31 @@ def loads(data: bytes, source: str = "bundle.json") -> Bundle:
         return _bundle(_parse(data, source), source)
 
 
-def around_run(bundle: Bundle) -> tuple[bytes, bytes]:
+def around_run(bundle: Bundle) -> tuple[bytearray, bytearray]:
     """Return the two parts of `dumps` between which `run_text` stands.
 
     Args:
         bundle: The bundle; its `run` counts for nothing.
     """
-    head, tail = [b'{\n"schema_version": %d' % bundle.schema_version], []
+    head, tail = bytearray(), bytearray()
+    head += b'{\n"schema_version": %d' % bundle.schema_version
     with _gc_paused():
         for name in _names(Bundle):
             if name not in _APART:
-                pieces = head if name < _RUN else tail
-                pieces.append(_NEXT)
-                _write_row(pieces.append, name, getattr(bundle, name))
-    head += (_NEXT, b'"run": ')
-    tail.append(b"\n}\n")
-    return b"".join(head), b"".join(tail)
+                part = head if name < _RUN else tail
+                part += _NEXT
+                _write_row(part.extend, name, getattr(bundle, name))
+    head += _NEXT + b'"run": '
+    tail += b"\n}\n"
+    return head, tail
 
 
-def run_text(run: RunFacts) -> bytes:
+def run_text(run: RunFacts) -> bytearray:
     """Return the canonical text of a bundle's `run`."""
-    pieces: list[bytes] = []
+    text = bytearray()
     with _gc_paused():
-        _write(pieces.append, run)
-    return b"".join(pieces)
+        _write(text.extend, run)
+    return text
 
 
 def defects_of(error: BaseException) -> list[str]:
@@ -157,8 +158,7 @@ def _write_row(write: Write, name: str, value: object) -> None:
 def _write(write: Write, value: object) -> None:
     """Write JSON in which every item of the long lists stands on its own line.
 
-    A bundle can be large: it never is one tree of plain values, and its pieces are put
-    together once.
+    A bundle can be large: it never is one tree of plain values.
 
     Args:
         write: Takes the pieces.
@@ -172,7 +172,8 @@ def _write(write: Write, value: object) -> None:
             before = _NEXT
         write(b"\n]")
     else:
-        _writer(type(value))(write, value)
+        kind: Any = type(value)
+        _writer(kind)(write, value)
 
 
 @cache

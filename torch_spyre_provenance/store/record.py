@@ -63,8 +63,8 @@ class Record:
     """
 
     graph: str
-    head: bytes = field(repr=False)
-    tail: bytes = field(repr=False)
+    head: bytes | bytearray = field(repr=False)
+    tail: bytes | bytearray = field(repr=False)
 
     def with_run(self, run: RunFacts) -> BundleText:
         """Return the bundle of a run of this compile, or of its cache entry."""
