@@ -18,7 +18,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help setup audit test lint types format golden fidelity bench bench-quick \
-    bench-gate bench-compare scaling survival fuzz operators \
+    bench-gate bench-counts bench-compare scaling survival fuzz operators \
     compile-cost models test-torch-spyre check clean
 
 help:  ## List the targets
@@ -77,8 +77,8 @@ bench-quick: $(STAMP)  ## The same on two models, in about two minutes
 	$(BIN)/python -m benchmarks.overhead --quick $(ARGS)
 
 bench-gate: $(STAMP)  ## Fail where a compile surely costs more than it may (CI)
-	$(BIN)/python -m benchmarks.overhead --compiles-only --rounds 8 --max-cost 20 \
-	    --only SimpleMLP --only '12-block MLP' \
+	$(BIN)/python -m benchmarks.overhead --compiles-only --rounds 8 \
+	    --max-cost 8 --max-own 8 --only SimpleMLP --only '12-block MLP' \
 	    --condition off --condition 'off again' --condition on $(ARGS)
 
 bench-compare: $(STAMP)  ## The hot pieces against the last run of this target
@@ -86,8 +86,12 @@ bench-compare: $(STAMP)  ## The hot pieces against the last run of this target
 	    --benchmark-timer=time.process_time \
 	    $$(test -d .benchmarks && echo --benchmark-compare) $(ARGS)
 
+bench-counts: $(STAMP)  ## Instructions under valgrind: no noise (long)
+	$(BIN)/python -m benchmarks.overhead_instructions \
+	    --figures docs/figures/instructions.json $(ARGS)
+
 scaling: $(STAMP)  ## How the cost of recording grows with the number of ops (long)
-	$(BIN)/python -m benchmarks.scaling $(ARGS)
+	$(BIN)/python -m benchmarks.scaling --json docs/figures/scaling.json $(ARGS)
 
 survival: $(STAMP)  ## 8 processes x 25 compiles, 2,000 bundles exported (long)
 	SURVIVAL_PROCESSES=8 SURVIVAL_COMPILES=25 EXPORT_BUNDLES=2000 \

@@ -9,7 +9,8 @@ by is the noise of the machine. Processor time comes first; each figure is the m
 of the ratios within a round, with its 95 % interval.
 
 ``--quick`` looks at two models, without the alternatives, for about two minutes.
-``--max-cost`` makes it a gate: it exits with 3 where recording costs surely more.
+``--max-cost`` and ``--max-own`` make it a gate: it exits with 3 where recording costs
+surely more, or where the recorder's own share is larger.
 ``--from FILE --summary CONDITION`` prints a short table of an earlier run's figures.
 
 ``TORCH_SPYRE_CHECKOUT`` names a torch-spyre checkout to compile through; no kernel
@@ -74,9 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         plot(cost.comparisons, Path(options.plot))
     print(cost.text())
-    if options.max_cost is None:
-        return 0
-    costly = list(too_costly(cost.comparisons, options.max_cost / 100))
+    costly = list(_verdicts(cost.comparisons, options))
     for line in costly:
         print(line, file=sys.stderr)
     return EXIT_COSTLY if costly else 0
@@ -119,6 +118,30 @@ def too_costly(comparisons: Sequence[Comparison], most: float) -> Iterator[str]:
                 f"{each.subject}, {each.workload}: at least {each.cpu.low - 1:+.1%}, "
                 f"where {most:.1%} is most and the noise is {floor - 1:+.1%}"
             )
+
+
+def too_large(comparisons: Sequence[Comparison], most: float) -> Iterator[str]:
+    """Yield a line for each compile of which the recorder itself takes more than that.
+
+    Args:
+        comparisons: All comparisons.
+        most: The limit, 0.03 for 3 % of the compile's processor time.
+    """
+    for each in comparisons:
+        if each.condition == "on" and each.workload in GATED and each.own > most:
+            yield (
+                f"{each.subject}, {each.workload}: recording itself takes "
+                f"{each.own:.1%}, where {most:.1%} is most"
+            )
+
+
+def _verdicts(
+    comparisons: Sequence[Comparison], options: argparse.Namespace
+) -> Iterator[str]:
+    if options.max_cost is not None:
+        yield from too_costly(comparisons, options.max_cost / 100)
+    if options.max_own is not None:
+        yield from too_large(comparisons, options.max_own / 100)
 
 
 def _samples(
@@ -208,6 +231,12 @@ def _parser() -> argparse.ArgumentParser:
         type=float,
         metavar="PERCENT",
         help="exit with 3 where a compile costs surely more",
+    )
+    parser.add_argument(
+        "--max-own",
+        type=float,
+        metavar="PERCENT",
+        help="exit with 3 where the recorder's own share of a compile is larger",
     )
     return parser
 

@@ -34,7 +34,7 @@ from .overhead_processes import ROOT
 
 CONDITIONS = (BASE, "on", "Inductor, level 1")
 WORKLOADS = ("fresh", "hit")
-N_ROUNDS = 2
+N_ROUNDS = 1
 EXIT_MISSING = 2
 _HASHING = "libcrypto"
 _CONTROL = "callgrind_control"
@@ -62,21 +62,40 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Print the table and return the exit code."""
     parser = argparse.ArgumentParser(prog="overhead_instructions")
     parser.add_argument("subjects", nargs="*", metavar="MODEL", default=SUBJECTS)
+    parser.add_argument(
+        "--rounds",
+        type=int,
+        default=N_ROUNDS,
+        help="counts of each, after one that is discarded (1)",
+    )
+    parser.add_argument("--figures", metavar="FILE", help="write all counts there")
     parser.add_argument("--inside", metavar="DIRECTORY", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if unknown := [each for each in options.subjects if each not in SUBJECTS]:
         parser.error(f"no model {unknown[0]!r}; there are {', '.join(SUBJECTS)}")
     if options.inside is not None:
-        for count in counted(options.subjects[0], Path(options.inside)):
+        (subject,) = options.subjects
+        for count in counted(subject, Path(options.inside), options.rounds):
             print(json.dumps(asdict(count)), flush=True)
         return 0
     if shutil.which(_VALGRIND[0]) is None:
         print("valgrind is not installed (Debian: valgrind)", file=sys.stderr)
         return EXIT_MISSING
     print("\n".join(heading()))
+    counts: dict[str, list[Count]] = {}
     for subject in options.subjects:
-        print("\n".join(rows(subject, tuple(_under_valgrind(subject)))), flush=True)
+        counts[subject] = list(_under_valgrind(subject, options.rounds))
+        print("\n".join(rows(subject, counts[subject])), flush=True)
+    if options.figures:
+        facts = {name: [asdict(each) for each in of] for name, of in counts.items()}
+        Path(options.figures).write_text(json.dumps(facts, indent=1) + "\n")
     return 0
+
+
+def read_figures(path: Path) -> dict[str, list[Count]]:
+    """Return the counts that ``--figures`` wrote, by model."""
+    facts = json.loads(path.read_bytes())
+    return {name: [Count(**each) for each in of] for name, of in facts.items()}
 
 
 def heading() -> Iterator[str]:
@@ -111,12 +130,13 @@ def _millions(counts: Sequence[Count], condition: str, attribute: str) -> float:
     return median(values) / 1e6
 
 
-def _under_valgrind(subject: str) -> Iterator[Count]:
+def _under_valgrind(subject: str, n_rounds: int) -> Iterator[Count]:
     with TemporaryDirectory(prefix="spyre-instructions-") as scratch:
         command = (
             *_VALGRIND,
             f"--callgrind-out-file={scratch}/counts",
-            *(sys.executable, "-m", __spec__.name, subject, "--inside", scratch),
+            *(sys.executable, "-m", __spec__.name, subject),
+            *("--inside", scratch, "--rounds", str(n_rounds)),
         )
         # The same hashes of strings, or sets and dicts would be laid out anew.
         environ = os.environ | {
@@ -137,15 +157,16 @@ def _under_valgrind(subject: str) -> Iterator[Count]:
             yield Count(**json.loads(line))
 
 
-def counted(subject: str, scratch: Path) -> Iterator[Count]:
+def counted(subject: str, scratch: Path, n_rounds: int) -> Iterator[Count]:
     """Count a model's compiles and hits in this process, which valgrind runs.
 
     Args:
         subject: The model's name.
         scratch: Directory for what valgrind dumps.
+        n_rounds: Counts of each piece of work, after one that is discarded.
 
     Yields:
-        The counts of each round after one that is discarded.
+        The counts.
     """
     import torch
     from torch._inductor.utils import clear_caches, fresh_cache
@@ -159,7 +180,7 @@ def counted(subject: str, scratch: Path) -> Iterator[Count]:
     model = make(subject)
     job = job_of(subject, model.module, model.inputs, trains=model.trains)
     by_name = {each.name: each for each in ALL_CONDITIONS}
-    for number in range(-1, N_ROUNDS):
+    for number in range(-1, n_rounds):
         for name in CONDITIONS:
             out = scratch / f"{name} {number}"
             out.mkdir()

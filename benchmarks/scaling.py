@@ -66,6 +66,9 @@ class Figures:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the table and return the exit code."""
     options = _parser().parse_args(arguments)
+    if options.figures_of:
+        print("\n".join(table(read_figures(Path(options.figures_of)))))
+        return 0
     os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
     found = [
         measure(size, options.repeats)
@@ -80,6 +83,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for step in steep:
         print(f"{step} grows faster than the ops", file=sys.stderr)
     return EXIT_STEEP if steep else 0
+
+
+def read_figures(path: Path) -> list[Figures]:
+    """Return the figures that ``--json`` wrote."""
+    return [Figures(**each) for each in json.loads(path.read_bytes())]
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -97,6 +105,12 @@ def _parser() -> argparse.ArgumentParser:
         help="larger sizes are compiled once (1000)",
     )
     parser.add_argument("--json", metavar="FILE", help="write all figures there")
+    parser.add_argument(
+        "--from",
+        dest="figures_of",
+        metavar="FILE",
+        help="measure nothing: print the table of the figures in a file",
+    )
     return parser
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from attrs import evolve
 
@@ -50,3 +52,17 @@ def test_a_real_compile_is_measured():
     assert {"recording: define_kernel", "report.md", "page"} <= set(found.seconds)
     assert all(seconds >= 0 for seconds in found.seconds.values())
     assert found.memory > found.packed > 0
+
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_document_has_the_figures_of_the_run(capsys):
+    """The benchmark wrote the file; the rows are made of it."""
+    document = (ROOT / "docs" / "cost.md").read_text(encoding="utf-8")
+    figures = ROOT / "docs" / "figures" / "scaling.json"
+    assert scaling.main(["--from", str(figures)]) == 0
+    rows = capsys.readouterr().out.splitlines()
+    assert {row for row in rows if "recording: async" not in row} <= set(
+        document.splitlines()
+    )
