@@ -87,8 +87,7 @@ bench-compare: $(STAMP)  ## The hot pieces against the last run of this target
 	    $$(test -d .benchmarks && echo --benchmark-compare) $(ARGS)
 
 bench-counts: $(STAMP)  ## Instructions under valgrind: no noise (long)
-	$(BIN)/python -m benchmarks.overhead_instructions \
-	    --figures docs/figures/instructions.json $(ARGS)
+	$(BIN)/python -m benchmarks.overhead_instructions $(ARGS)
 
 scaling: $(STAMP)  ## How the cost of recording grows with the number of ops (long)
 	$(BIN)/python -m benchmarks.scaling --json docs/figures/scaling.json $(ARGS)

@@ -86,16 +86,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for subject in options.subjects:
         counts[subject] = list(_under_valgrind(subject, options.rounds))
         print("\n".join(rows(subject, counts[subject])), flush=True)
-    if options.figures:
-        facts = {name: [asdict(each) for each in of] for name, of in counts.items()}
-        Path(options.figures).write_text(json.dumps(facts, indent=1) + "\n")
+        if options.figures:  # after each: it takes long
+            facts = {name: [asdict(each) for each in of] for name, of in counts.items()}
+            Path(options.figures).write_text(json.dumps(facts, indent=1) + "\n")
     return 0
-
-
-def read_figures(path: Path) -> dict[str, list[Count]]:
-    """Return the counts that ``--figures`` wrote, by model."""
-    facts = json.loads(path.read_bytes())
-    return {name: [Count(**each) for each in of] for name, of in facts.items()}
 
 
 def heading() -> Iterator[str]:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from benchmarks import overhead_instructions
 from benchmarks.overhead_instructions import (
     Count,
     by_library,
-    heading,
     main,
-    read_figures,
     rows,
 )
 
@@ -74,14 +70,3 @@ def test_bad_input_is_refused(monkeypatch, capsys):
     monkeypatch.setattr(overhead_instructions.shutil, "which", lambda _: None)
     assert main(["SimpleMLP"]) == overhead_instructions.EXIT_MISSING
     assert "valgrind is not installed" in capsys.readouterr().err
-
-
-ROOT = Path(__file__).parents[2]
-
-
-def test_the_document_has_the_figures_of_the_run():
-    """The benchmark wrote the file; the table is made of it."""
-    document = (ROOT / "docs" / "cost.md").read_text(encoding="utf-8")
-    figures = read_figures(ROOT / "docs" / "figures" / "instructions.json")
-    table = [*heading(), *(row for each in figures.items() for row in rows(*each))]
-    assert "\n".join(table) in document
