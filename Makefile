@@ -18,7 +18,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help setup audit test lint types format golden fidelity bench bench-quick \
-    bench-gate bench-counts bench-compare scaling survival fuzz operators \
+    bench-gate bench-compare bench-counts scaling survival fuzz operators \
     compile-cost models test-torch-spyre check clean
 
 help:  ## List the targets
