@@ -7,7 +7,7 @@ command has to be there, with recording off and on and with Inductor's own track
 Nothing else on the machine changes these numbers; they say nothing of what an
 instruction costs, or of what the system does. Valgrind knows no instructions for
 SHA-256, which processors have: the library that hashes is left out, and its share told
-apart. A model takes some ten minutes.
+apart. A model takes minutes.
 """
 
 from __future__ import annotations

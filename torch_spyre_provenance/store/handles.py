@@ -9,13 +9,13 @@ from attrs import asdict
 from ..errors import BundleFormatError
 from ..model import DebugHandle, ProvenanceTransform, SourceLoc
 from .exact import (
+    check_handle_depth,
     exact_int,
     exact_list,
     exact_object,
     exact_str,
     handle_number,
 )
-from .limits import MAX_HANDLE_DEPTH
 
 
 def handle_json(handle: DebugHandle) -> dict[str, Any]:
@@ -60,7 +60,8 @@ def parse_handle(value: object) -> DebugHandle:
         BundleFormatError: It is not a handle.
     """
     try:
-        return _handle(value, MAX_HANDLE_DEPTH)
+        check_handle_depth(value)
+        return _handle(value)
     except (TypeError, ValueError, KeyError) as error:
         reason = f"missing key {error}" if isinstance(error, KeyError) else str(error)
         raise BundleFormatError(
@@ -68,9 +69,7 @@ def parse_handle(value: object) -> DebugHandle:
         ) from error
 
 
-def _handle(value: object, most_depth: int) -> DebugHandle:
-    if not most_depth:
-        raise ValueError(f"handles nested more than {MAX_HANDLE_DEPTH} deep")
+def _handle(value: object) -> DebugHandle:
     plain = exact_object(value)
     number = plain["id"]
     context = plain.get("fusion_context")
@@ -79,9 +78,7 @@ def _handle(value: object, most_depth: int) -> DebugHandle:
         source=_source(plain["source"]),
         aten_op=_optional_text(plain["aten_op"]),
         ir_chain=tuple([exact_str(name) for name in _list(plain["ir_chain"])]),
-        fused_from=tuple(
-            [_handle(part, most_depth - 1) for part in _list(plain.get("fused_from"))]
-        ),
+        fused_from=tuple([_handle(part) for part in _list(plain.get("fused_from"))]),
         transform_history=tuple(
             [_transform(step) for step in _list(plain.get("transform_history"))]
         ),
